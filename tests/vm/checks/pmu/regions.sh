@@ -7,7 +7,11 @@ of() {
     'NR == 1 { for (i = 1; i <= NF; i++) place[$i] = i } $1 == region { printf "%.6g", $place[column] }' "$3"
 }
 
-PERFPROP_REGION_EVENTS=instructions:u,cycles:u PERFPROP_REGION_CSV=/tmp/regions two_lengths
+# What ran before may hold counters for a moment, so that these take turns: then it is run again.
+for _ in 1 2 3; do
+  PERFPROP_REGION_EVENTS=instructions:u,cycles:u PERFPROP_REGION_CSV=/tmp/regions two_lengths
+  [ "$(of long instructions:u_error /tmp/regions)" != 0 ] || break
+done
 short=$(of short instructions:u_mean /tmp/regions)
 long=$(of long instructions:u_mean /tmp/regions)
 near 'three times the steps are three times the instructions' "(3 * $short)" "$long" 0.01

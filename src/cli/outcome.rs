@@ -44,8 +44,28 @@ pub(super) fn code_with(so_far: u8, outcome: &RunOutcome) -> u8 {
     if so_far == 0 || outcome.signal.is_some() { exit_code(outcome) } else { so_far }
 }
 
-/// How a command that failed ended: `exit 3`, `a signal`; `None` where it went well.
+/// How a command that failed ended: `exit 3`, `a signal`, `SIGTERM, at perfprop's signal`; `None` where it went well.
 pub(super) fn how_it_failed(outcome: &RunOutcome) -> Option<String> {
-    let how = || outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
+    let how = || {
+        let how = outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
+        if outcome.end.was_ended_by_perfprop { format!("{how}, at perfprop's signal") } else { how }
+    };
     (exit_code(outcome) != 0).then(how)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::End;
+
+    #[test]
+    fn a_command_that_perfprop_ended_is_told_from_one_that_failed() {
+        let ended = |exit, was_ended_by_perfprop| {
+            let end = End { exit: Some(exit), was_ended_by_perfprop, ..End::default() };
+            how_it_failed(&RunOutcome { end, signal: None, was_asked: false })
+        };
+        assert_eq!(ended(Exit::Signal(15), false).as_deref(), Some("SIGTERM"));
+        assert_eq!(ended(Exit::Signal(15), true).as_deref(), Some("SIGTERM, at perfprop's signal"));
+        assert_eq!(ended(Exit::Code(0), false), None);
+    }
 }

@@ -303,7 +303,7 @@ impl FindingText<'_> {
     /// What takes counters away from one another: emulated ones are shared by events of any kind.
     fn fewer(&self) -> &'static str {
         match self.monitor.header().rotated_by {
-            Some(RotatedBy::Emulated { .. }) => "fewer events or more of --counters",
+            Some(RotatedBy::Emulated { .. }) => "fewer events or a larger --counters",
             _ => "fewer hardware events",
         }
     }

@@ -276,13 +276,15 @@ const TABLE: &[Explained] = &[
     },
     Explained {
         code: "W11",
-        title: "the kernel took the counters off at an exec",
-        consequence: "what was counted before stays; nothing of the program is counted from that exec on",
+        title: "the kernel took counters off",
+        consequence: "what was counted before stays; nothing is counted from then on",
         meaning: "A program that is setuid or setgid, has file capabilities or can't be read by its user may do \
                   what whoever started it may not. So the kernel lets no plain user count it, and takes all \
-                  counters off without a word when it is executed: their times stand still while it runs on.",
+                  counters off without a word when it is executed: their times stand still while it runs on. It takes off those of \
+                  a CPU that goes offline as well, and doesn't put them back when it is online again.",
         remedy: &[
-            "count it as root:                  sudo PERFPROP stat -- COMMAND",
+            "after a CPU was offline:           begin a new measurement",
+            "count the program as root:         sudo PERFPROP stat -- COMMAND",
             "or a copy without those rights:    cp PROGRAM /tmp/copy",
         ],
     },

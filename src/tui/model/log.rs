@@ -109,6 +109,7 @@ impl ScreenModel {
                 format!("{} {}", noted.finding.code(), shown(&words))
             }
             LogEntry::End(end) => match end.exit {
+                Some(exit) if end.was_ended_by_perfprop => format!("perfprop ended the command: {exit}"),
                 Some(exit) => format!("the command ended: {exit}"),
                 None => "the measurement ended".into(),
             },
@@ -156,7 +157,9 @@ mod tests {
     use super::*;
     use crate::builders;
     use crate::estimate::EstimatorKind;
+    use crate::run::End;
     use crate::session::Stream;
+    use crate::sources::command::Exit;
     use crate::tui::model::{Message, update};
     use crate::tui::options::ScreenOptions;
 
@@ -179,6 +182,17 @@ mod tests {
         assert_eq!(model.log.output, Tail::At(5), "the oldest line was noise");
         write(&mut model, "news");
         assert_eq!(model.log.output, Tail::At(4));
+    }
+
+    #[test]
+    fn a_command_that_perfprop_ended_did_not_end_by_itself() {
+        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let model = ScreenModel::new(monitor, &ScreenOptions::default());
+        let text = |was_ended_by_perfprop| {
+            let end = End { exit: Some(Exit::Signal(15)), was_ended_by_perfprop, ..End::default() };
+            model.entry_text(LogEntry::End(&end))
+        };
+        assert_eq!([false, true].map(text), ["the command ended: SIGTERM", "perfprop ended the command: SIGTERM"]);
     }
 
     #[test]

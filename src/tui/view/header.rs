@@ -114,12 +114,9 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
     if let Some(words) = missing_end(page, room) {
         parts.push(part(0, Role::Warn, format!("{WARN} {words}")));
     }
-    // Of a replay that is shorter than a second, the state says more.
-    if !matches!(model.options.mode, Mode::Replay { length, .. } if length.0 < 1_000_000_000) {
-        let tenths = if shows_tenths(model) { tenths(monitor.now()) } else { String::new() };
-        // A replay's state has the time as well.
-        let rank = if matches!(model.options.mode, Mode::Replay { .. }) { 6 } else { 1 };
-        parts.push(part(rank, Role::Text, clock(monitor.now()) + &tenths));
+    // A replay's state has the time.
+    if !matches!(model.options.mode, Mode::Replay { .. }) {
+        parts.push(part(1, Role::Text, clock(monitor.now())));
     }
     // The last interval of what is over may be a moment only.
     let is_over = monitor.ended().is_some() || model.shown_range().is_some();

@@ -144,7 +144,7 @@ impl Evidence<'_> {
         if !knows_switches && matches!(self.monitor.header().target, MeasuredTarget::Everyone { .. }) {
             return None;
         }
-        let mut switches = std::collections::BTreeMap::<&str, f64>::new();
+        let mut switches = BTreeMap::<&str, f64>::new();
         let mut looks = 0;
         for thread in threads {
             let waits = || thread.looks.iter().filter(|looks| looks.state != 'R');

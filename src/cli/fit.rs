@@ -20,7 +20,7 @@ use crate::cost::{
     Language, NAMED_MODELS, NoRelation, TIME_UNITS, WorkloadFile, candidates, choose, emit, emit_all, emit_relations,
     is_unknown_model, unknown_breakpoints,
 };
-use crate::names::{nearest, quoted, shown};
+use crate::names::{nearest, quoted, quoted_path, shown};
 use crate::recording::is_recording;
 use crate::text;
 
@@ -454,7 +454,7 @@ fn texts_of_folder(fits: &[(Fit, &OfFolder)], form: Option<EmittedName>) -> Resu
     let for_people =
         |(fit, one): &(Fit, &OfFolder)| format!("{}\n{}\n", shown(&one.path.to_string_lossy()), text::fit(fit, WIDTH));
     if form.is_some() {
-        fits.iter().for_each(|(fit, one)| say_lack_of_fit(fit, &format!("{}: ", quoted(&one.path.to_string_lossy()))));
+        fits.iter().for_each(|(fit, one)| say_lack_of_fit(fit, &format!("{}: ", quoted_path(&one.path))));
     }
     match form.map(FitForm::from) {
         None => Ok(fits.iter().map(for_people).collect()),

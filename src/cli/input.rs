@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::progress::ProgressReader;
-use crate::names::{quoted, shown, shown_path};
+use crate::names::{quoted_path, shown, shown_path};
 use crate::recording::{self, ReadError, Recording};
 use crate::stack_formats::unpacked;
 
@@ -47,7 +47,7 @@ pub(super) fn refuse_recording(path: &Path, wanted: &str) -> Result<(), Error> {
 
 /// The error of a recording where something else is wanted.
 pub(super) fn is_recording(path: &Path, wanted: &str) -> Error {
-    let name = if is_dash(path) { "standard input".to_owned() } else { quoted(&path.to_string_lossy()) };
+    let name = if is_dash(path) { "standard input".to_owned() } else { quoted_path(path) };
     Error::Input(format!("{name} is a recording, and {wanted}"))
 }
 

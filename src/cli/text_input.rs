@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Error;
 use super::input::is_dash;
 use crate::files;
-use crate::names::quoted;
+use crate::names::quoted_path;
 
 /// The text of a file, or of standard input where it is `-`.
 pub(super) fn text_of(path: &Path) -> io::Result<String> {
@@ -20,6 +20,6 @@ pub(super) fn text_of(path: &Path) -> io::Result<String> {
 
 /// What is wrong in a file, or in standard input where it is `-`.
 pub(super) fn in_file(path: &Path, what: impl Display) -> Error {
-    let file = if is_dash(path) { "standard input".to_owned() } else { quoted(&path.to_string_lossy()) };
+    let file = if is_dash(path) { "standard input".to_owned() } else { quoted_path(path) };
     Error::Input(format!("{file}: {what}"))
 }

@@ -9,7 +9,7 @@ use super::design::Variant;
 use super::hooks::HookKind;
 use crate::cost::{SweepRecord, WorkloadError, WorkloadFile, sizes_in_words};
 use crate::files::{self, PartialFile};
-use crate::names::quoted;
+use crate::names::{quoted, quoted_path};
 
 /// The exit code of a run, where runs count that fail: what is measured under this name.
 pub const EXIT_CODE: &str = "exit_code";
@@ -49,7 +49,7 @@ pub enum NotResumedReason {
 
 impl fmt::Display for NotResumed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} can't be resumed: ", quoted(&self.path.to_string_lossy()))?;
+        write!(f, "{} can't be resumed: ", quoted_path(&self.path))?;
         match &self.why {
             NotResumedReason::System(error) => error.fmt(f),
             NotResumedReason::Format(error) => error.fmt(f),

@@ -89,6 +89,11 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
+/// A path in single quotes, as [`shown_path`] writes it: whole, as its end says the most.
+pub fn quoted_path(path: &Path) -> String {
+    format!("'{}'", shown_path(path))
+}
+
 /// A word as a shell takes it for one word. Where it holds what isn't shown as it is, in the quotes of bash, zsh and ksh that have escapes.
 pub fn for_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
@@ -151,6 +156,12 @@ mod tests {
     fn long_text_is_cut_between_characters() {
         assert_eq!(quoted(&"é".repeat(40)), format!("'{}'", "é".repeat(40)));
         assert_eq!(quoted(&"é".repeat(41)), format!("'{}...'", "é".repeat(40)));
+    }
+
+    #[test]
+    fn a_path_is_quoted_whole_and_escaped() {
+        let folder = "/folder".repeat(20);
+        assert_eq!(quoted_path(Path::new(&format!("{folder}/a\x1b.json"))), format!("'{folder}/a\\x1b.json'"));
     }
 
     proptest! {

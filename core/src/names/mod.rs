@@ -9,7 +9,7 @@ pub mod glob;
 mod short;
 mod suggest;
 
-pub use escape::{for_shell, in_path, is_hidden, markdown, markup, push_shown, quoted, shown, shown_path};
+pub use escape::{for_shell, in_path, is_hidden, markdown, markup, push_shown, quoted, quoted_path, shown, shown_path};
 pub use first::first_of;
 pub use short::short_name;
 pub use suggest::{MAX_SUGGESTIONS, nearest};

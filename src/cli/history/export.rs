@@ -9,7 +9,7 @@ use serde_json::json;
 use super::super::Error;
 use super::super::stream::{Stream, say};
 use super::{ProjectArgs, of_git, of_results};
-use crate::names::{quoted, shown_path};
+use crate::names::{quoted_path, shown_path};
 
 /// The arguments of `perfprop history export`.
 #[derive(Debug, Args)]
@@ -33,8 +33,7 @@ pub(super) fn export(args: &ExportHistoryArgs) -> Result<u8, Error> {
     };
     let path = args.asv.join("asv.conf.json");
     if fs::symlink_metadata(&path).is_ok() {
-        let path = path.to_string_lossy();
-        return Err(Error::Input(format!("{} is there already: name a folder without it", quoted(&path))));
+        return Err(Error::Input(format!("{} is there already: name a folder without it", quoted_path(&path))));
     }
     store.copy_to(&args.asv.join("results")).map_err(of_results)?;
     let root = repository.root().to_string_lossy();

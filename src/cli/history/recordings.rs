@@ -14,7 +14,7 @@ use crate::history::results::MachineFacts;
 use crate::history::{CountedOn, MeasuredQuantity, in_name, machine_facts};
 use crate::measure::{self, Estimation};
 use crate::monitor::Monitor;
-use crate::names::quoted;
+use crate::names::quoted_path;
 use crate::rates::{Confidence, Error as NumberError, Uncertain};
 use crate::recording::{self, Recording};
 use crate::run::MeasuredTarget;
@@ -82,12 +82,12 @@ fn folded(path: &Path, input: impl io::Read) -> Result<Option<FoldedStacks>, Err
     let imported = stack_formats::read(input, &ReadOptions::default());
     let Some(event) = imported.tree.default_event() else { return Ok(None) };
     if let Some(fault) = &imported.fault {
-        say(&format!("{}: {fault}; what stood before it is kept", quoted(&path.to_string_lossy())));
+        say(&format!("{}: {fault}; what stood before it is kept", quoted_path(path)));
     }
     let options = WriteOptions { event: Some(event), ..WriteOptions::default() };
     let mut text = Vec::new();
     stack_formats::write(&imported.tree, OutputFormat::Folded, &options, &mut text)
-        .map_err(|error| Error::Input(format!("{}: {error}", quoted(&path.to_string_lossy()))))?;
+        .map_err(|error| Error::Input(format!("{}: {error}", quoted_path(path))))?;
     let event = imported.tree.event_of(event).name.clone();
     Ok(Some(FoldedStacks { event, text: String::from_utf8_lossy(&text).into_owned() }))
 }

@@ -11,7 +11,7 @@ use super::super::text_input::in_file;
 use super::{ProjectArgs, STEPS};
 use crate::files;
 use crate::history::{AsvRules, Commit, RegressionRules};
-use crate::names::quoted;
+use crate::names::quoted_path;
 
 /// The arguments that say which steps are regressions.
 #[derive(Debug, Args)]
@@ -55,7 +55,7 @@ impl RuleArgs {
                 None => "thresholds and first commits are those",
                 Some(_) => "first commits, but not thresholds, are those",
             };
-            say(&format!("{what} of {}", quoted(&path.to_string_lossy())));
+            say(&format!("{what} of {}", quoted_path(&path)));
         }
         Ok(rules)
     }

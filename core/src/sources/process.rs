@@ -106,11 +106,9 @@ impl KnownTask {
 
     /// Whether it has not yet ended.
     pub(crate) fn is_alive(&self) -> bool {
-        let lives = match self.is_thread {
-            true => stat_of_thread(self.task, self.task).is_some_and(|stat| !stat.has_ended()),
-            false => is_alive(self.task),
-        };
-        lives && began(self.task) == self.began
+        let Some(stat) = stat_of_thread(self.task, self.task) else { return false };
+        let lives = || !stat.has_ended() || !self.is_thread && is_alive(self.task);
+        Some(stat.began) == self.began && lives()
     }
 }
 

@@ -20,7 +20,7 @@ use super::{ThreadReader, ThreadSnapshot};
 const LOOK_PERIOD: Duration = Duration::from_millis(50);
 /// Reading takes one part in so many of a CPU at most, and looks alone, of which fewer say nearly as much, a smaller one.
 const MOST_TIME: u32 = 100;
-const MOST_LOOKS: u32 = 400;
+const MOST_LOOKS: u32 = 800;
 /// The longest pause, in intervals of a second or more: an older list tells nobody anything.
 const LONGEST_PAUSE: u32 = 3;
 /// When the second snapshot is begun at the latest: with two of them there is something to show.
@@ -186,8 +186,8 @@ mod tests {
     fn reading_takes_a_small_part_of_a_cpu() {
         let (ms, second) = (Duration::from_millis, Duration::from_secs(1));
         let pauses = [(0, 900), (1, 900), (1, 250), (40, 9000)].map(|(cost, due)| pause(ms(cost), ms(due), second));
-        // Few threads: looks every 50 ms. Many: every 400 ms, with snapshots in time. Very many: none in three intervals.
-        assert_eq!(pauses, [ms(50), ms(400), ms(250), ms(3000)]);
+        // Few threads: looks every 50 ms. Many: every 800 ms, with snapshots in time. Very many: none in three intervals.
+        assert_eq!(pauses, [ms(50), ms(800), ms(250), ms(3000)]);
     }
 
     #[test]

@@ -20,10 +20,13 @@ use crate::stacks::live::unwinding::{AutoStacks, SampledCode};
 use crate::stacks::{Losses, RunShare, UnwindMethod, WaitingSamples};
 use crate::units::WallNs;
 
-/// How long rings may fill without being looked at: also the delay of what is seen live.
-const PASS: Duration = Duration::from_millis(100);
+/// How long rings may fill without being looked at, at least and at most: also the delay of what is seen live.
+const SHORTEST_PASS: Duration = Duration::from_millis(100);
+const LONGEST_PASS: Duration = Duration::from_millis(250);
+/// In between it is this part of the time so far, one in so many.
+const PART_OF_THE_TIME: u64 = 10;
 
-/// The same while it is checked whether frame pointers hold, and while a ring fills that wakes nobody.
+/// The time from one look to the next while it is checked whether frame pointers hold, and while a ring fills that wakes nobody.
 const CHECKING_PASS: Duration = Duration::from_millis(20);
 
 /// The most samples that may wait for their names, each of about 64 bytes.
@@ -100,7 +103,7 @@ impl StackSampler {
         go_first();
         let mut watched = vec![RingWatch::Wakes; self.rings.len()];
         loop {
-            let go_on = match self.wait(&mut watched) {
+            let go_on = match self.wait(&mut watched, clock().saturating_sub(origin)) {
                 SamplerCommand::None => true,
                 SamplerCommand::Enable => {
                     self.enable();
@@ -165,8 +168,8 @@ impl StackSampler {
         self.set_sampling(before, false);
     }
 
-    /// Waits until a ring is a quarter full, or for a command, or for the time of a pass.
-    fn wait(&self, watched: &mut [RingWatch]) -> SamplerCommand {
+    /// Waits until a ring is a quarter full, or for a command, or for the time of a pass. `ran` is the time so far, in nanoseconds.
+    fn wait(&self, watched: &mut [RingWatch], ran: u64) -> SamplerCommand {
         let waking = |ring: &usize| watched[*ring] == RingWatch::Wakes;
         let waking: Vec<_> = (0..self.rings.len()).filter(waking).collect();
         let descriptor = |&ring: &usize| PollFd::new(self.rings[ring].as_fd(), PollFlags::POLLIN);
@@ -174,7 +177,7 @@ impl StackSampler {
         polled.push(PollFd::new(self.commands.as_fd(), PollFlags::POLLIN));
         let is_checking = self.reader.auto.as_ref().is_some_and(AutoStacks::is_checking);
         let is_often = is_checking || watched.contains(&RingWatch::Fills);
-        let pass = if is_often { CHECKING_PASS } else { PASS };
+        let pass = if is_often { CHECKING_PASS } else { pass_after(ran) };
         let timeout = PollTimeout::try_from(pass).unwrap_or(PollTimeout::MAX);
         if poll(&mut polled, timeout).unwrap_or(0) == 0 {
             return SamplerCommand::None;
@@ -266,6 +269,11 @@ impl StackSampler {
     }
 }
 
+/// How long rings may fill after they did so long, in nanoseconds.
+fn pass_after(ran: u64) -> Duration {
+    Duration::from_nanos(ran / PART_OF_THE_TIME).clamp(SHORTEST_PASS, LONGEST_PASS)
+}
+
 /// Whether a ring wakes who reads it when there is much in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RingWatch {
@@ -280,4 +288,15 @@ enum SamplerCommand {
     None,
     Enable,
     End,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_seen_live_is_a_tenth_late_at_most_and_never_later_than_a_quarter_of_a_second() {
+        let passes = [0, 500, 1000, 2000, 2500, 3_600_000].map(|ms: u64| pass_after(ms * 1_000_000).as_millis());
+        assert_eq!(passes, [100, 100, 100, 200, 250, 250]);
+    }
 }

@@ -99,12 +99,35 @@ fn help_scrolls_to_its_end_and_no_further() {
 }
 
 #[test]
+fn help_shows_what_its_filter_lets_through() {
+    with_loop((80, 24), options(), |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("?");
+        let all = session.script.screen();
+        session.script.keys("/sort");
+        let typed = session.script.screen();
+        assert!(typed.contains("/sort▏") && typed.contains("sort by the next column"), "{typed}");
+        assert!(!typed.contains("page up") && !typed.contains("What is shown"), "{typed}");
+        session.script.keys("<Enter>");
+        let kept = session.script.screen();
+        assert!(kept.contains("filter: sort") && !kept.contains("page up"), "{kept}");
+        session.script.keys("<Esc>");
+        assert_eq!(session.script.screen(), all);
+        session.script.keys("/qqq");
+        assert!(session.script.screen().contains("no key matches"), "{}", session.script.screen());
+        session.script.keys("<Esc>");
+        assert_eq!(session.script.screen(), all);
+        session.signals.send(15.into()).unwrap();
+    });
+}
+
+#[test]
 fn keys_that_are_pressed_in_help_do_nothing_behind_it() {
     with_loop((80, 24), options(), |session| {
         session.rounds(&rounds(20));
         let screen = session.script.screen();
         for closing in ["<Esc>", "q", "?"] {
-            session.script.keys("?/sort<Enter>3xT");
+            session.script.keys("?3xT");
             assert!(session.script.screen().contains("Esc closes"), "{}", session.script.screen());
             session.script.keys(closing);
             assert_eq!(session.script.screen(), screen);

@@ -3,7 +3,7 @@
 use crate::names::glob;
 
 /// A filter of a list; an empty one lets everything through.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     text: String,
 }

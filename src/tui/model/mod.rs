@@ -79,16 +79,39 @@ const DEFAULT_WINDOW: usize = 2;
 pub(super) enum Over {
     #[default]
     Nothing,
-    /// Help, scrolled down by so many lines.
-    Help(usize),
+    Help(OpenHelp),
     /// A filter is being typed; what was set before comes back on Esc.
-    Filter { before: String },
+    Filter {
+        before: String,
+    },
     /// The command still runs: end it, leave it, or stay?
-    AskQuit { pid: i32 },
+    AskQuit {
+        pid: i32,
+    },
     /// In which form is the view to be written?
     AskExport,
     /// A time to jump to is being typed.
-    Jump { text: String },
+    Jump {
+        text: String,
+    },
+}
+
+/// The help while it is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OpenHelp {
+    /// The number of lines above the first that is seen.
+    pub(super) top: usize,
+    pub(super) filter: Filter,
+    pub(super) keys: HelpKeys,
+}
+
+/// What keys do in the help.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum HelpKeys {
+    #[default]
+    Scroll,
+    /// They are typed into the filter.
+    Filter,
 }
 
 /// The table of events.
@@ -229,7 +252,7 @@ impl ScreenModel {
             rounds: RoundBuffer::default(),
             motion: Motion::Moving,
             screen: options.screen,
-            over: if options.help { Over::Help(0) } else { Over::Nothing },
+            over: if options.help { Over::Help(OpenHelp::default()) } else { Over::Nothing },
             tour: None,
             events: EventTable::default(),
             relations: RelationList::default(),

@@ -45,7 +45,7 @@ impl ScreenModel {
             _ => None,
         };
         match (&self.over, kind) {
-            (Over::Help(top), _) if let Some(step) = scrolled => self.scroll_help(*top, step),
+            (Over::Help(help), _) if let Some(step) = scrolled => self.scroll_help(help.clone(), step),
             // The list of all events isn't there while a region's are.
             (Over::Nothing, _) if scrolled.is_some() && !self.has_place_for(Action::Down) => return false,
             (Over::Nothing, _) if let Some(step) = scrolled => self.go(step),

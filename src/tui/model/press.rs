@@ -3,7 +3,9 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::step::{ListStep, move_in, neighbour, scrolled};
-use super::{EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, ScrolledList, WINDOWS};
+use super::{
+    EventLine, HelpKeys, LoopCommand, Motion, Notice, OpenHelp, Over, Pane, ScreenModel, ScrolledList, WINDOWS,
+};
 use crate::monitor::{Measure, MeasureChoice};
 use crate::names::shown;
 use crate::tui::keys::{Action, KeyChord};
@@ -20,7 +22,7 @@ impl ScreenModel {
         match (self.over.clone(), self.tour) {
             (Over::Nothing, Some(step)) => self.tour_key(key, step),
             (Over::Nothing, None) => self.screen_key(key),
-            (Over::Help(top), _) => self.help_key(key, top),
+            (Over::Help(help), _) => self.help_key(key, help),
             (Over::Filter { before }, _) => {
                 self.filter_key(key, before);
                 None
@@ -51,13 +53,19 @@ impl ScreenModel {
         }
     }
 
-    fn help_key(&mut self, key: KeyEvent, top: usize) -> Option<LoopCommand> {
+    fn help_key(&mut self, key: KeyEvent, help: OpenHelp) -> Option<LoopCommand> {
         use Action::*;
+        if help.keys == HelpKeys::Filter {
+            self.help_filter_key(key, help);
+            return None;
+        }
         match self.options.keymap.find(Screen::Log, key) {
             Some(action @ (Up | Down | PageUp | PageDown | HalfUp | HalfDown | First | Last)) => {
-                self.scroll_help(top, ListStep::of(action, self.page(ScrolledList::Help)));
+                self.scroll_help(help, ListStep::of(action, self.page(ScrolledList::Help)));
             }
             Some(action @ (Redraw | Suspend)) => return self.act(action),
+            Some(Filter) => self.over = Over::Help(OpenHelp { keys: HelpKeys::Filter, ..help }),
+            Some(Back) if !help.filter.is_empty() => self.over = Over::Help(OpenHelp::default()),
             Some(Back | Help | Quit) => self.over = Over::Nothing,
             // They would do something to a screen that can't be seen.
             _ => {}
@@ -66,9 +74,9 @@ impl ScreenModel {
     }
 
     /// Scrolls the help, as far as its last line.
-    pub(super) fn scroll_help(&mut self, top: usize, step: ListStep) {
+    pub(super) fn scroll_help(&mut self, help: OpenHelp, step: ListStep) {
         let last = self.lists.of(ScrolledList::Help).map_or(0, |help| help.all.saturating_sub(help.rows));
-        self.over = Over::Help(step.from(top, last + 1));
+        self.over = Over::Help(OpenHelp { top: step.from(help.top, last + 1), ..help });
     }
 
     fn quit_key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
@@ -157,7 +165,7 @@ impl ScreenModel {
                 return Some(LoopCommand::Mouse(self.mouse));
             }
             Action::Export => self.over = Over::AskExport,
-            Action::Help => self.over = Over::Help(0),
+            Action::Help => self.over = Over::Help(OpenHelp::default()),
             Action::Theme => self.next_theme(),
             _ => {}
         }

@@ -77,8 +77,8 @@ impl ScreenModel {
             self.events.columns = columns;
         }
         let drawn = drawn.lists;
-        if let (Over::Help(top), Some(rows)) = (&mut self.over, drawn.of(ScrolledList::Help)) {
-            *top = rows.first;
+        if let (Over::Help(help), Some(rows)) = (&mut self.over, drawn.of(ScrolledList::Help)) {
+            help.top = rows.first;
         }
         if let (Screen::Log, Some(rows)) = (self.screen, drawn.of(ScrolledList::Of(Screen::Log))) {
             let tail = match self.log.pane {

@@ -4,7 +4,7 @@ use ratatui::crossterm::event::KeyEvent;
 
 use super::line::{LineEdit, edit};
 use super::press::WITHOUT_STACKS;
-use super::{Filter, LoopCommand, Over, ScreenModel, Tail};
+use super::{Filter, HelpKeys, LoopCommand, OpenHelp, Over, ScreenModel, Tail};
 use crate::names::shown;
 use crate::tui::playback::parse_time;
 use crate::tui::screen::Screen;
@@ -41,6 +41,20 @@ impl ScreenModel {
             }
         }
         self.set_filter(text);
+    }
+
+    /// Filters the help while the filter is typed; Esc takes the filter away.
+    pub(super) fn help_filter_key(&mut self, key: KeyEvent, help: OpenHelp) {
+        let mut text = help.filter.text().to_owned();
+        let keys = match edit(&mut text, key, MAX_FILTER) {
+            LineEdit::Typed => HelpKeys::Filter,
+            LineEdit::Entered => HelpKeys::Scroll,
+            LineEdit::GivenUp => {
+                text.clear();
+                HelpKeys::Scroll
+            }
+        };
+        self.over = Over::Help(OpenHelp { top: 0, filter: Filter::new(text), keys });
     }
 
     /// What was searched for in the profile is selected, as pagers do.

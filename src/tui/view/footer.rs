@@ -13,7 +13,7 @@ use crate::tui::text::{cut, cut_front, width};
 use crate::tui::theme::Role;
 
 /// Where the next letter goes.
-const CARET: &str = "▏";
+pub(super) const CARET: &str = "▏";
 
 /// The message has a line of its own where there is room; elsewhere it takes that of the hints.
 pub(super) fn draw(page: &mut ScreenPage<'_>, message: Rect, hints: Rect) {

@@ -86,9 +86,9 @@ pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> (
             screen(&mut page, regions.body, room);
             timeline::draw(&mut page, regions.timeline);
             footer::draw(&mut page, regions.message, regions.hints);
-            match model.over {
-                Over::Help(top) => help::draw(&mut page, area, top),
-                Over::AskQuit { pid } => quit::draw(&mut page, area, pid),
+            match &model.over {
+                Over::Help(open) => help::draw(&mut page, area, open),
+                Over::AskQuit { pid } => quit::draw(&mut page, area, *pid),
                 Over::AskExport => export::draw(&mut page, area),
                 Over::Nothing | Over::Filter { .. } | Over::Jump { .. } => {}
             }

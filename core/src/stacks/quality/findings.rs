@@ -189,12 +189,14 @@ impl StackQuality {
                 format!("Java keeps no frame pointers unless it is told to{}", with_setting(option, target))
             }
             UnwindMethod::Auto => {
-                "code with neither frame pointers nor unwind information called; build it with -fno-omit-frame-pointer"
+                "code with neither frame pointers nor unwind information called, or a large part of the stack was never \
+                 written and can't be copied; build it with -fno-omit-frame-pointer"
                     .into()
             }
             UnwindMethod::Dwarf(_) => {
                 format!(
-                    "code without unwind information called; if it keeps frame pointers:  perfprop record -g {target}"
+                    "code without unwind information called, or a large part of the stack was never written and can't be \
+                     copied; if the program keeps frame pointers:  perfprop record -g {target}"
                 )
             }
             UnwindMethod::Fp | UnwindMethod::Lbr | UnwindMethod::Modelled => without_frame_pointers(target),

@@ -243,15 +243,21 @@ impl AutoStacks {
                 if !is_too_deep && self.chain_alone(code, pid, addresses, false) == FoundStack::WHOLE {
                     return (FoundStack::WHOLE, StackEvidence::CopyEnded);
                 }
-                let end = self.take_longer(is_right_so_far);
+                let end = self.take_longer(code, is_right_so_far);
                 (FoundStack { completeness: Completeness::CopyEnded, end }, StackEvidence::CopyEnded)
             }
             completeness @ (Completeness::Cut | Completeness::TooDeep | Completeness::StackGone) => {
                 if is_right_so_far && completeness != Completeness::StackGone {
                     self.judge.learn(&self.chain, None);
                 }
-                let end = self.take_longer(is_right_so_far);
-                (FoundStack { completeness, end }, StackEvidence::Useless)
+                // Copies of a stack with pages that were never written end there, and have callers all the same.
+                let evidence = if in_code(code, &self.unwound) > in_code(code, &self.chain) {
+                    StackEvidence::Healed(unwound.end_of_last.saturating_sub(unwound.stack))
+                } else {
+                    StackEvidence::Useless
+                };
+                let end = self.take_longer(code, is_right_so_far);
+                (FoundStack { completeness, end }, evidence)
             }
         }
     }
@@ -288,9 +294,10 @@ impl AutoStacks {
         self.judge.complete(&mut self.chain);
     }
 
-    /// Neither is whole. A chain that has all callers so far is better than what is cut; else the longer one is.
-    fn take_longer(&mut self, is_chain_right: bool) -> StackEnd {
-        if is_chain_right {
+    /// Neither is whole, and the longer one is taken. Where a chain that has all callers so far is as long, names tell whether
+    /// the stack begins there.
+    fn take_longer(&mut self, code: &SampledCode, is_chain_right: bool) -> StackEnd {
+        if is_chain_right && in_code(code, &self.unwound) <= self.chain.len() {
             return StackEnd::Unknown;
         }
         if self.unwound.len() >= self.chain.len() {
@@ -298,6 +305,11 @@ impl AutoStacks {
         }
         StackEnd::Cut
     }
+}
+
+/// The number of frames before the first that is no code.
+fn in_code(code: &SampledCode, frames: &[LocationId]) -> usize {
+    frames.iter().take_while(|frame| ![code.nowhere, code.unseen].contains(frame)).count()
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -331,9 +343,19 @@ mod tests {
         chain: &[u64],
         copy: Option<&[u64]>,
     ) -> (Vec<u64>, FoundStack) {
+        found_in(auto, code, chain, (copy, true))
+    }
+
+    /// The same, with a copy that is as large as was asked for, or ends before.
+    fn found_in(
+        auto: &mut AutoStacks,
+        code: &mut SampledCode,
+        chain: &[u64],
+        (copy, is_full): (Option<&[u64]>, bool),
+    ) -> (Vec<u64>, FoundStack) {
         let registers = bytes(&[0, FRAME, STACK, 0x1001]);
         let stack = bytes(copy.unwrap_or_default());
-        let user = copy.map(|_| UserState { registers: RecordWords(&registers), stack: &stack, is_full: true });
+        let user = copy.map(|_| UserState { registers: RecordWords(&registers), stack: &stack, is_full });
         let (words, branches) = (RecordWords::default(), Branches::default());
         let sample =
             SampleRecord { id: 1, ip: 0x1001, pid: PID, tid: PID, cpu: 0, period: 1, chain: words, branches, user };
@@ -389,6 +411,35 @@ mod tests {
         let (_, end) = found(&mut auto, &mut code, &[0x1001, 0x1101], None);
         assert_eq!(end, FoundStack { end: StackEnd::Unknown, ..FoundStack::WHOLE });
         assert_eq!(found(&mut auto, &mut code, &[], None), (Vec::new(), FoundStack::WHOLE));
+    }
+
+    #[test]
+    fn a_copy_that_ends_at_a_page_that_was_never_written_is_of_use_where_it_has_more_callers() {
+        let (mut auto, mut code) = (AutoStacks::new(true), code());
+        // The frame of 0x1200 is larger than the copy, and what lies between was never written.
+        let (copy, chain) = ([0, 0, 0x9020, 0x1101, 0x2_0000, 0x1201], [0x1001, 0x5000]);
+        for _ in 0..30 {
+            let (stack, end) = found_in(&mut auto, &mut code, &chain, (Some(&copy), false));
+            assert_eq!((stack, end), (vec![0x1001, 0x1100, 0x1200], CUT));
+        }
+        assert_eq!(auto.decide(1_000_000_000, 0, &code), Some(CopySize::Tiny));
+        // Where it has no more than the chain, nothing is copied.
+        let (mut auto, copy) = (AutoStacks::new(true), [0, 0, 0x2_0000, 0x5001]);
+        for _ in 0..30 {
+            found_in(&mut auto, &mut code, &chain, (Some(&copy), false));
+        }
+        assert_eq!(auto.decide(1_000_000_000, 0, &code), Some(CopySize::None));
+    }
+
+    #[test]
+    fn a_chain_that_lost_a_caller_is_not_believed_against_a_longer_copy() {
+        let (mut auto, mut code) = (AutoStacks::new(true), code());
+        // Nothing tells that the chain of two is wrong, and the copy has three frames before it ends.
+        let (copy, chain) = ([0, 0, 0x9020, 0x1101, 0x2_0000, 0x1201], [0x1001, 0x1400]);
+        assert_eq!(found(&mut auto, &mut code, &chain, Some(&copy)), (vec![0x1001, 0x1100, 0x1200], ENDED));
+        // Two frames and no more are no reason against it.
+        let (stack, end) = found(&mut auto, &mut code, &chain, Some(&[0, 0, 0x2_0000, 0x1101]));
+        assert_eq!((stack.len(), end.end), (2, StackEnd::Unknown));
     }
 
     #[test]

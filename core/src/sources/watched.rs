@@ -75,8 +75,9 @@ impl<S: CounterSource> CounterSource for Watched<S> {
     fn start_clock(&mut self, start: Instant) {
         self.inner.start_clock(start);
         self.started = start;
-        if !self.awaits_exec {
-            self.read_threads();
+        match &mut self.reader {
+            Some(reader) if self.awaits_exec => reader.note_release(),
+            _ => self.read_threads(),
         }
     }
 

@@ -68,8 +68,8 @@ pub struct ThreadSnapshot {
     /// kernel doesn't say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended: Vec<EndedProcesses>,
-    /// Threads that ended since the snapshot before, as they were seen last; empty of a machine. Those that used next to no CPU time
-    /// aren't told.
+    /// Threads that ended since the snapshot before, as they were seen last; empty of a machine. Those that the snapshot before
+    /// doesn't have aren't told where they used next to no CPU time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_threads: Vec<ThreadReading>,
     /// The first snapshot of a run, from which on times count, where this one came before any round had that.

@@ -51,6 +51,29 @@ pub struct ThreadReader {
     scheduled: BTreeMap<ThreadId, SchedStat>,
     /// CPU time of the target's processes, with that of children that have ended, at the last snapshot.
     of_processes: BTreeMap<i32, ClockTicks>,
+    /// The threads of the last snapshot.
+    told: BTreeSet<ThreadId>,
+    /// What the command had used before it was released, until a snapshot has told it.
+    before_release: Option<UsedBefore>,
+}
+
+/// What the first thread of a command had used when it was released: until then it was a copy of who starts it.
+#[derive(Debug)]
+struct UsedBefore {
+    id: ThreadId,
+    faults: u64,
+    times: SchedStat,
+}
+
+impl UsedBefore {
+    /// Has a snapshot say what was used then instead of what has been used since.
+    fn put_into(&self, threads: &mut [ThreadReading], all: &mut Option<CpuNs>) {
+        let Some(first) = threads.iter_mut().find(|thread| thread.id() == self.id) else { return };
+        let since = CpuNs(first.cpu_ns.0.saturating_sub(self.times.cpu.0));
+        *all = all.map(|all| CpuNs(all.0.saturating_sub(since.0)));
+        (first.cpu_ns, first.faults) = (self.times.cpu, self.faults);
+        (first.delay_ns, first.switches) = (Some(self.times.delay), Some(self.times.switches));
+    }
 }
 
 /// So many threads are looked for in what the processes of a family start. Of each process no more count than a snapshot holds:
@@ -124,6 +147,8 @@ impl ThreadReader {
             used: BTreeMap::new(),
             scheduled: BTreeMap::new(),
             of_processes: BTreeMap::new(),
+            told: BTreeSet::new(),
+            before_release: None,
         }
     }
 
@@ -134,6 +159,18 @@ impl ThreadReader {
         let ended =
             cpus.filter(|_| self.target == ThreadTarget::Machine).and_then(|cpus| EndedWatch::start(cpus.trim()));
         Self { ended, ..self }
+    }
+
+    /// Notes what a command has used that is about to be released: the first snapshot tells that, with the time 0, so that nothing is
+    /// missing that the command does before it.
+    pub fn note_release(&mut self) {
+        let ThreadTarget::Family(pid) = self.target else { return };
+        let place = Place { pid, tid: pid, folder: format!("proc/{pid}/task/{pid}") };
+        self.before_release = self.stat(&place).zip(self.schedstat(&place)).map(|(stat, times)| UsedBefore {
+            id: id(&place, &stat),
+            faults: stat.faults,
+            times,
+        });
     }
 
     /// Looks at what each thread does now.
@@ -157,7 +194,11 @@ impl ThreadReader {
         let last = std::mem::replace(&mut self.last, read.clone());
         if self.target != ThreadTarget::Machine {
             let living = ids(&read);
-            let is_gone = |one: &(Place, Stat)| one.1.cpu() >= LEAST_OF_GONE && !living.contains(&id(&one.0, &one.1));
+            // What was told before is told to its end, also of threads that only waited.
+            let is_told = |one: &(Place, Stat)| self.told.contains(&id(&one.0, &one.1));
+            let is_gone = |one: &(Place, Stat)| {
+                (one.1.cpu() >= LEAST_OF_GONE || is_told(one)) && !living.contains(&id(&one.0, &one.1))
+            };
             self.gone.extend(last.into_iter().filter(is_gone));
         }
         read
@@ -217,15 +258,18 @@ impl ThreadReader {
         if left_out > 0 {
             self.keep_busiest(&mut read);
         }
-        let threads: Vec<_> = read.into_iter().map(|(place, stat)| self.reading(&place, stat)).collect();
+        self.told = ids(&read);
+        let mut threads: Vec<_> = read.into_iter().map(|(place, stat)| self.reading(&place, stat)).collect();
         let HostStat { cpus: ticks, started } = self.host.stat();
         let is_machine = self.target == ThreadTarget::Machine;
         let machine_busy_ns = ticks.iter().find(|of| of.cpu.is_none() && !is_machine).map(CpuTicks::busy);
         let (ticks, resources) = if is_machine { (ticks, self.host.resources()) } else { (Vec::new(), None) };
-        let all_ns = self.all(&threads, &pids, &ticks);
+        let mut all_ns = self.all(&threads, &pids, &ticks);
+        let before = self.before_release.take();
+        before.iter().for_each(|before| before.put_into(&mut threads, &mut all_ns));
         let busy_ns = ticks.iter().filter_map(|of| Some((of.cpu?, of.busy()))).collect();
         ThreadSnapshot {
-            at_ns: at,
+            at_ns: if before.is_some() { WallNs(0) } else { at },
             started,
             left_out,
             all_ns,
@@ -528,6 +572,48 @@ mod tests {
         assert_eq!((child.pid, child.tid, &child.looks), (9, 9, &looks('D', "")));
         // 100 ticks of the first process and 1 of the child, by their own files.
         assert_eq!(snapshot.all_ns, Some(CpuNs(1_010_000_000)));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_command_is_told_from_its_release_on() {
+        let root = machine("release");
+        let mut reader = reader(&root, ThreadTarget::Family(7));
+        reader.note_release();
+        let later = stat("command", 'R', [60, 10, 5, 5], 100, 3).replace("0 30 0 2 0", "0 930 0 2 0");
+        write(&root, &[("7/task/7/stat", later), ("7/task/7/schedstat", "700000001 50000002 12\n".into())]);
+        let (first, second) = (reader.snapshot(WallNs(5)), reader.snapshot(WallNs(6)));
+        let told = |snapshot: &ThreadSnapshot| {
+            let command = &snapshot.threads[0];
+            let counts = (command.cpu_ns.0, command.delay_ns.map(|delay| delay.0), command.faults, command.switches);
+            (snapshot.at_ns.0, command.name.clone(), counts)
+        };
+        // What it had used before, at the time 0, by the name that it has now; 300 ms less than it has used since.
+        assert_eq!(told(&first), (0, "command".into(), (400_000_001, Some(20_000_002), 32, Some(9))));
+        assert_eq!(told(&second), (6, "command".into(), (700_000_001, Some(50_000_002), 932, Some(12))));
+        assert_eq!(second.all_ns.unwrap().0 - first.all_ns.unwrap().0, 300_000_000);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_only_waited_is_told_to_its_end() {
+        let root = machine("waited");
+        let waits = |times: u64| ("7/task/10/stat", stat("waits", 'S', [0; 4], 103 + times, 3));
+        write(&root, &[waits(0)]);
+        let mut reader = reader(&root, ThreadTarget::Family(7));
+        reader.snapshot(WallNs(0));
+        (0..3).for_each(|_| reader.look());
+        fs::remove_dir_all(root.join("proc/7/task/10")).unwrap();
+        let looks = |snapshot: &ThreadSnapshot| {
+            let ended = &snapshot.ended_threads;
+            ended.iter().map(|one| (one.tid, one.looks[0].times)).collect::<Vec<_>>()
+        };
+        assert_eq!(looks(&reader.snapshot(WallNs(1))), [(10, 4)]);
+        // One that no snapshot had is told by nothing but the sum of all.
+        write(&root, &[waits(1)]);
+        reader.look();
+        fs::remove_dir_all(root.join("proc/7/task/10")).unwrap();
+        assert_eq!(looks(&reader.snapshot(WallNs(2))), []);
         fs::remove_dir_all(root).unwrap();
     }
 

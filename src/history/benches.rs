@@ -65,7 +65,7 @@ impl fmt::Display for PlanError {
             Self::OpenQuote(text) => write!(f, "a quote isn't closed in {}", quoted(text)),
             Self::Shell(text, word) => write!(
                 f,
-                "{} isn't run by a shell, to which {} means something: write sh -c '...' if it is to be",
+                "{} isn't run by a shell, to which {} means something: write sh -c '...' if it is to be, or quote it with ' if the program is to get it",
                 quoted(text),
                 quoted(word)
             ),
@@ -120,7 +120,9 @@ impl BenchCommand {
 }
 
 /// Words by which a shell joins commands and files.
-const OF_SHELL: [&str; 8] = ["|", "||", "&&", ";", "&", ">", ">>", "<"];
+const OF_SHELL: [&str; 7] = ["|", "||", "&&", "&", ">", ">>", "<"];
+/// What stands behind a `$` that a shell replaces, beside names and numbers: braces, brackets, and its own parameters.
+const BEHIND_DOLLAR: &str = "_{(@*#?!-$";
 
 /// A word of a command.
 #[derive(Debug, Default)]
@@ -128,6 +130,8 @@ struct CommandWord {
     text: String,
     /// The same with a NUL in the place of each character that was quoted.
     unquoted: String,
+    /// Whether a shell would put something else in the place of a part of it, also between double quotes: of `$NAME`, or of a command.
+    is_replaced: bool,
 }
 
 impl CommandWord {
@@ -143,8 +147,21 @@ impl CommandWord {
 
     /// Whether it means something to a shell alone.
     fn is_of_shell(&self) -> bool {
-        OF_SHELL.contains(&self.unquoted.as_str()) || self.unquoted.starts_with("2>")
+        let joins = OF_SHELL.contains(&self.unquoted.as_str()) || self.unquoted.starts_with("2>");
+        joins || self.unquoted.contains(';') || self.is_replaced || self.is_pattern()
     }
+
+    /// Whether a shell takes it for a pattern of files.
+    fn is_pattern(&self) -> bool {
+        let is_set = |(_, behind): (&str, &str)| behind.contains(']');
+        self.unquoted.contains(['*', '?']) || self.unquoted.split_once('[').is_some_and(is_set)
+    }
+}
+
+/// Whether a shell replaces what begins with this character, outside of single quotes.
+fn is_replaced(c: char, next: Option<char>) -> bool {
+    let is_begun = |next: char| next.is_ascii_alphanumeric() || BEHIND_DOLLAR.contains(next);
+    c == '`' || (c == '$' && next.is_some_and(is_begun))
 }
 
 /// The name of a parameter that stands in braces, as `bench -P` replaces it.
@@ -165,6 +182,9 @@ fn words(text: &str) -> Option<Vec<CommandWord>> {
     let (mut all, mut word, mut quote) = (Vec::new(), None::<CommandWord>, None);
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {
+        if quote != Some('\'') && is_replaced(c, characters.peek().copied()) {
+            word.get_or_insert_default().is_replaced = true;
+        }
         match (c, quote) {
             (c, Some(open)) if c == open => quote = None,
             ('\'' | '"', None) => {
@@ -204,6 +224,21 @@ mod tests {
             (bench.name.as_str(), bench.argv),
             ("sort", ["./sort", "a b", "c\"d", "e f", ""].map(str::to_owned).into())
         );
+        let refused = [
+            ("./work 1; ls", "'1;'"),
+            ("./work $HOME", "'$HOME'"),
+            ("./work \"a $HOME\"", "'a $HOME'"),
+            ("./work ${HOME}/x", "'${HOME}/x'"),
+            ("./work `date`", "'`date`'"),
+            ("./work $(date)", "'$(date)'"),
+            ("./work *.txt", "'*.txt'"),
+            ("./work a?", "'a?'"),
+            ("./work [ab].txt", "'[ab].txt'"),
+        ];
+        for (command, word) in refused {
+            let said = BenchCommand::new("b", command).unwrap_err().to_string();
+            assert!(said.contains(&format!("to which {word} means something: write sh -c '...'")), "{said}");
+        }
         for wrong in ["./sort", "=x", "sort=", "a/b=x", "a='x", "a=\"x\\", "a=b > c", "a=b | c", "a=b 2>&1"] {
             assert!(BenchCommand::parse(wrong).is_err(), "{wrong}");
         }
@@ -222,7 +257,19 @@ mod tests {
         for (text, expected) in [(r#"x=grep "|" f"#, "|"), (r"x=grep \> f", ">"), ("x=awk '{print}'", "{print}")] {
             assert_eq!(BenchCommand::parse(text).unwrap().argv[1], expected, "{text}");
         }
-        for text in [r"x=sort \{n}", "x=sort {n'}'", "x=find {}", "x=find {a,b}", "x=find {1}", "x=find {n"] {
+        for text in [
+            r"x=sort \{n}",
+            "x=sort {n'}'",
+            "x=find {}",
+            "x=find {a,b}",
+            "x=find {1}",
+            "x=find {n",
+            "x=sed s/a$//",
+            "x=awk '{ print $1; }' '*'",
+            r"x=find . -name \*.c -exec ls \;",
+            r#"x=a "\$b" "c$" "*;?""#,
+            "x=[ -f a",
+        ] {
             assert!(BenchCommand::parse(text).is_ok(), "{text}");
         }
         for text in ["x=sort {n}", "x=sort --size={n_2}", "x={program} 1"] {

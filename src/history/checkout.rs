@@ -350,6 +350,31 @@ fn program(bench: &BenchCommand) -> Option<&str> {
     program.filter(|program| program.contains('/') && is_inside(Path::new(program)))
 }
 
+/// A program of a benchmark that none of the commits has, where nothing is built that could make it.
+///
+/// # Errors
+/// Returns git's word.
+pub fn unbuilt_program<'a>(
+    plan: &'a HistoryPlan,
+    commits: &[Commit],
+    repository: &Repository,
+) -> Result<Option<&'a str>, GitError> {
+    if plan.build.is_some() {
+        return Ok(None);
+    }
+    for program in programs(plan) {
+        let mut is_held = false;
+        // The newest one has it most likely.
+        for commit in commits.iter().rev() {
+            is_held = is_held || repository.may_hold(commit, Path::new(program))?;
+        }
+        if !is_held {
+            return Ok(Some(program));
+        }
+    }
+    Ok(None)
+}
+
 /// The program of a benchmark that isn't among what was kept of a build.
 pub(super) fn missing_program<'a>(bench: &'a BenchCommand, folder: &Path) -> Option<&'a str> {
     program(bench).filter(|program| !folder.join(program).exists())

@@ -53,6 +53,10 @@ pub enum ComparedResult {
 pub enum DifferenceVerdict {
     /// By the test of [`compare`](crate::compare).
     Tested(Verdict),
+    /// By what a model counted, the same in all runs of each commit: how the second commit's count is beside the first one's.
+    Exact(Ordering),
+    /// A model counted one run of each, so that nobody knows whether its counts agree from run to run.
+    SingleRuns,
     /// By asv's test, in its results.
     OfAsv {
         /// Whether they differ by more than chance.
@@ -90,8 +94,10 @@ impl BenchmarkDifference {
     pub fn is_decided(&self) -> bool {
         match self.verdict {
             DifferenceVerdict::Tested(verdict) => verdict.needs().is_none(),
-            DifferenceVerdict::OfAsv { .. } | DifferenceVerdict::ByRatio { .. } => false,
-            DifferenceVerdict::OtherVersion | DifferenceVerdict::NoNumber => true,
+            DifferenceVerdict::OfAsv { .. } | DifferenceVerdict::ByRatio { .. } | DifferenceVerdict::SingleRuns => {
+                false
+            }
+            DifferenceVerdict::Exact(_) | DifferenceVerdict::OtherVersion | DifferenceVerdict::NoNumber => true,
         }
     }
 
@@ -99,11 +105,26 @@ impl BenchmarkDifference {
     pub fn is_worse(&self) -> bool {
         match self.verdict {
             DifferenceVerdict::Tested(verdict) => verdict == Verdict::Higher,
+            DifferenceVerdict::Exact(of_second) => of_second == Ordering::Greater,
             DifferenceVerdict::OfAsv { is_different } | DifferenceVerdict::ByRatio { is_different } => {
                 is_different && self.numbers().is_some_and(|(a, b)| b > a)
             }
-            DifferenceVerdict::OtherVersion | DifferenceVerdict::NoNumber => false,
+            DifferenceVerdict::SingleRuns | DifferenceVerdict::OtherVersion | DifferenceVerdict::NoNumber => false,
         }
+    }
+
+    /// How many runs of each it takes to tell, where there are too few.
+    pub fn needs_runs(&self) -> Option<usize> {
+        match self.verdict {
+            DifferenceVerdict::Tested(Verdict::TooFewRuns { needs }) => Some(needs),
+            DifferenceVerdict::SingleRuns => Some(2),
+            _ => None,
+        }
+    }
+
+    /// Whether a test judged the two: its verdict may be wrong by chance.
+    pub fn is_tested(&self) -> bool {
+        matches!(self.verdict, DifferenceVerdict::Tested(_)) && self.needs_runs().is_none()
     }
 }
 
@@ -288,15 +309,14 @@ fn is_apart((a, b): (f64, f64)) -> bool {
     a < b / FACTOR || b < a / FACTOR
 }
 
-/// What counts of a model are beside one another, if all runs of a commit gave the same: nothing of that is chance.
+/// What counts of a model are beside one another, if all runs of a commit gave the same: nothing of that is chance. Two runs that
+/// agree are the evidence for it, of either commit; of single runs nothing is known.
 fn exact((a, b): (f64, f64), sides: &[MeasuredSide; 2]) -> Option<DifferenceVerdict> {
     let is_constant = |side: &MeasuredSide| side.samples.windows(2).all(|pair| pair[0] == pair[1]);
-    let verdict = match a.partial_cmp(&b)? {
-        Ordering::Less => Verdict::Higher,
-        Ordering::Equal => Verdict::Equal,
-        Ordering::Greater => Verdict::Lower,
-    };
-    sides.iter().all(is_constant).then_some(DifferenceVerdict::Tested(verdict))
+    if sides.iter().all(|side| side.samples.len() < 2) {
+        return Some(DifferenceVerdict::SingleRuns);
+    }
+    sides.iter().all(is_constant).then_some(DifferenceVerdict::Exact(b.partial_cmp(&a)?))
 }
 
 /// asv's test: of samples where they were kept, else whether the 99 % intervals are apart.
@@ -361,10 +381,12 @@ mod tests {
             stored.machines[0].machine = MachineFacts(OrderedMap(vec![("machine".into(), format!("m{OF_MODEL}"))]));
             differences(&stored, "x", "y", Confidence::DEFAULT)[0].verdict
         };
-        assert_eq!(verdict(&[1.0], &[2.0]), DifferenceVerdict::Tested(Verdict::Higher));
-        assert_eq!(verdict(&[2.0, 2.0], &[1.0]), DifferenceVerdict::Tested(Verdict::Lower));
-        assert_eq!(verdict(&[2.0], &[2.0]), DifferenceVerdict::Tested(Verdict::Equal));
-        assert!(!matches!(verdict(&[1.0, 1.1], &[2.0]), DifferenceVerdict::Tested(Verdict::Higher)));
+        assert_eq!(verdict(&[1.0], &[2.0, 2.0]), DifferenceVerdict::Exact(Ordering::Greater));
+        assert_eq!(verdict(&[2.0, 2.0], &[1.0]), DifferenceVerdict::Exact(Ordering::Less));
+        assert_eq!(verdict(&[2.0, 2.0], &[2.0, 2.0]), DifferenceVerdict::Exact(Ordering::Equal));
+        // Of one run each nobody knows whether another one counts the same.
+        assert_eq!([verdict(&[1.0], &[2.0]), verdict(&[2.0], &[2.0])], [DifferenceVerdict::SingleRuns; 2]);
+        assert!(matches!(verdict(&[1.0, 1.1], &[2.0]), DifferenceVerdict::Tested(Verdict::TooFewRuns { .. })));
     }
 
     /// What two files of asv say of a benchmark.

@@ -92,6 +92,7 @@ mod tests {
             points: Vec::new(),
             missing: BTreeMap::new(),
             kernels: BTreeMap::new(),
+            runs: BTreeMap::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Asks git about commits, so that nothing in the asked repository is written.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::{env, fmt, io};
 
@@ -249,6 +249,24 @@ impl Repository {
             Some(Commit { hash, date: 1000 * seconds, subject: parts.next().unwrap_or_default().to_owned() })
         };
         Ok(text.lines().filter_map(commit).collect())
+    }
+
+    /// Whether a commit has a file of this path, or one that a link or a submodule on the way to it may lead to.
+    ///
+    /// # Errors
+    /// Returns git's word.
+    pub fn may_hold(&self, commit: &Commit, path: &Path) -> Result<bool, GitError> {
+        let parts = path.components().filter(|part| matches!(part, Component::Normal(_)));
+        let mut prefixes: Vec<String> = Vec::new();
+        for part in parts {
+            let part = part.as_os_str().to_string_lossy();
+            prefixes.push(prefixes.last().map_or_else(|| part.to_string(), |before| format!("{before}/{part}")));
+        }
+        let Some(whole) = prefixes.last().map(|whole| format!("\t{whole}")) else { return Ok(false) };
+        let names: Vec<&str> = prefixes.iter().map(String::as_str).collect();
+        let listed = git(&self.root, &[&["ls-tree", "-z", "--full-tree", &commit.hash, "--"], &names[..]].concat())?;
+        let leads_on = |line: &str| line.starts_with("120000") || line.starts_with("160000");
+        Ok(listed.split('\0').any(|line| leads_on(line) || line.ends_with(&whole)))
     }
 
     /// The branch that is checked out; `None` if a commit is.

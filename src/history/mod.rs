@@ -33,7 +33,7 @@ mod table;
 pub use asv_rules::{AsvRules, AsvRulesError, RegressionRules};
 pub use benches::{BenchCommand, CONFIGURATION, HistoryPlan, PlanError};
 pub use bisect::{BISECT_ERROR, BisectOutcome, bisect};
-pub use checkout::{Built, Checkout, CheckoutError};
+pub use checkout::{Built, Checkout, CheckoutError, unbuilt_program};
 pub use differences::{BenchmarkDifference, ComparedResult, DifferenceVerdict, FACTOR, differences};
 pub use differing::{DifferingParams, MeasuredPlace, differing_params, params_of_environments};
 pub use digits::round_to_5_digits;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crossbeam_channel::Receiver;
 
@@ -14,7 +15,8 @@ use super::entries::{benchmark, divisor, facts_of, quantity, result, results_of,
 use super::failures::{BenchFailure, BrokenBenchmark, FailedCommit, HistoryError};
 use super::git::Commit;
 use super::results::{
-    Benchmark, BenchmarkList, CommitResults, MachineFacts, OrderedMap, ResultNumber, ResultStore, StoredResults,
+    Benchmark, BenchmarkList, BenchmarkResult, CommitResults, MachineFacts, OrderedMap, ResultNumber, ResultStore,
+    StoredResults,
 };
 use crate::bench::{Ran, RunOnce, Runner, SIGNAL_PATIENCE, SweepError, order};
 use crate::cost::TIME;
@@ -189,6 +191,8 @@ pub(super) struct HistoryRun<'a> {
     quantities: Vec<String>,
     /// What was measured before in the same way, by the commit's hash.
     before: BTreeMap<String, CommitResults>,
+    /// When it began, in milliseconds since 1970.
+    started_at: i64,
     pub(super) outcome: HistoryOutcome,
 }
 
@@ -221,7 +225,7 @@ impl<'a> HistoryRun<'a> {
         let quantities = time.into_iter().chain(runner.events()).collect();
         let outcome = HistoryOutcome::default();
         let before = same_way(stored, &machine, &environment);
-        let history = Self { options, machine, environment, quantities, before, outcome };
+        let history = Self { options, machine, environment, quantities, before, started_at: now(), outcome };
         Ok(Begun::Ready(Box::new(history), Box::new(runner)))
     }
 
@@ -455,6 +459,15 @@ impl<'a> HistoryRun<'a> {
         before.and_then(|before| before.samples.first()?.as_ref()).map_or(0, Vec::len)
     }
 
+    /// When the run began that made the last of so many samples: an earlier one if there are no more than before.
+    fn started_at(&self, commit: &Commit, benchmark: &Benchmark, taken: usize) -> Option<i64> {
+        let is_resumed = self.options.choice == CommitChoice::Resumed;
+        if is_resumed && taken > 0 && taken == self.samples_before(commit, benchmark) {
+            return self.before(commit)?.results.get(&benchmark.name)?.started_at;
+        }
+        Some(self.started_at)
+    }
+
     fn results(&self, one: &Measuring<'_>, written: Written) -> (BenchmarkList, CommitResults) {
         let (mut list, mut results) = (BenchmarkList::default(), OrderedMap::default());
         let benches = self.options.plan.benches.iter().enumerate().filter(|&(place, _)| !self.is_left_out(place));
@@ -479,7 +492,9 @@ impl<'a> HistoryRun<'a> {
                 if written == Written::Longer && is_shorter {
                     continue;
                 }
-                results.set(&benchmark.name, result(bench, quantity, samples.map_or(&[], Vec::as_slice)));
+                let started_at = self.started_at(one.commit, &benchmark, taken);
+                let result = result(bench, quantity, samples.map_or(&[], Vec::as_slice));
+                results.set(&benchmark.name, BenchmarkResult { started_at, ..result });
                 list.0.insert(benchmark.name.clone(), benchmark);
             }
         }
@@ -487,6 +502,12 @@ impl<'a> HistoryRun<'a> {
         let params = facts_of(&self.machine).chain([build]);
         (list, results_of(one.commit, &self.environment, params.collect(), results))
     }
+}
+
+/// Milliseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The command with its program in the folder of what was built.
@@ -551,7 +572,8 @@ mod tests {
         let stored = StoredResults { machines, ..StoredResults::default() };
         let before = same_way(stored, &machine, &environment);
         let (quantities, outcome) = (vec![TIME.to_owned()], HistoryOutcome::default());
-        let history = HistoryRun { options: &options, machine, environment, quantities, before, outcome };
+        let history =
+            HistoryRun { options: &options, machine, environment, quantities, before, started_at: 7, outcome };
         let written = |runs: usize, written: Written| {
             let samples = [((0, TIME.to_owned()), vec![5.0; runs])].into();
             let (folder, broken, whole) = (PathBuf::new(), Vec::new(), BTreeMap::new());
@@ -560,5 +582,14 @@ mod tests {
         };
         assert_eq!([1, 2, 3].map(|runs| written(runs, Written::Longer)), [0, 0, 1]);
         assert_eq!(written(1, Written::All), 1);
+        let begun = |history: &HistoryRun<'_>, taken| history.started_at(&commit, &benchmark(&bench, TIME), taken);
+        assert_eq!(begun(&history, 3), Some(7));
+        let resumed = HistoryOptions { choice: CommitChoice::Resumed, ..options.clone() };
+        let history = HistoryRun { options: &resumed, ..history };
+        assert_eq!(
+            [3, 4].map(|taken| begun(&history, taken)),
+            [None, Some(7)],
+            "no run of now is among the first three"
+        );
     }
 }

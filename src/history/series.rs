@@ -25,6 +25,9 @@ pub struct BenchmarkSeries {
     /// The release of the kernel on which each commit was measured, by its place in the history. Of asv's results it is among the
     /// params instead.
     pub kernels: BTreeMap<u64, String>,
+    /// The `history run`s in which each commit was measured, by the time at which they began, in milliseconds since 1970. asv's results
+    /// have none, as asv measures each commit by itself.
+    pub runs: BTreeMap<u64, BTreeSet<i64>>,
 }
 
 /// What the release of a machine's kernel stands under.
@@ -63,30 +66,42 @@ struct GatheredNumbers {
     errors: Vec<Vec<Error>>,
 }
 
+/// Results that are to become one series.
+#[derive(Default)]
+struct GatheredSeries {
+    environments: BTreeSet<String>,
+    points: BTreeMap<u64, GatheredNumbers>,
+    kernels: BTreeMap<u64, String>,
+    runs: BTreeMap<u64, BTreeSet<i64>>,
+}
+
 /// The series of all benchmarks: one for each machine and environment, in their order.
 ///
 /// Numbers of another version of a benchmark are left out, as are commits without a place in the history. The numbers of
 /// one commit are averaged.
 pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<BenchmarkSeries> {
     type Key = (String, BTreeMap<String, Option<String>>);
-    type Gathered = (BTreeSet<String>, BTreeMap<u64, GatheredNumbers>, BTreeMap<u64, String>);
-    let mut all: BTreeMap<Key, Gathered> = BTreeMap::new();
+    let mut all: BTreeMap<Key, GatheredSeries> = BTreeMap::new();
     let commits = stored.machines.iter().flat_map(|machine| &machine.commits);
     for (commit, &revision) in commits.filter_map(|commit| Some((commit, revisions.get(&commit.commit)?))) {
         let params = series_params(commit);
         for (benchmark, result) in comparable(commit, &stored.benchmarks.0) {
-            let (environments, series, kernels) = all.entry((benchmark.name.clone(), params.clone())).or_default();
-            environments.insert(commit.environment.clone());
-            if let Some(Some(kernel)) = commit.params.get(KERNEL).filter(|_| !commit.is_of_asv()) {
-                kernels.insert(revision, kernel.clone());
+            let series = all.entry((benchmark.name.clone(), params.clone())).or_default();
+            series.environments.insert(commit.environment.clone());
+            if !commit.is_of_asv() {
+                if let Some(Some(kernel)) = commit.params.get(KERNEL) {
+                    series.kernels.insert(revision, kernel.clone());
+                }
+                series.runs.entry(revision).or_default().extend(result.started_at);
             }
-            let gathered = series.entry(revision).or_default();
+            let gathered = series.points.entry(revision).or_default();
             gathered.outcomes.push(result.outcomes(&benchmark.params));
             gathered.weights.push(result.weights(&benchmark.params));
             gathered.errors.push(result.errors(&benchmark.params));
         }
     }
-    let one = |((benchmark, params), (environments, points, kernels)): (Key, Gathered)| {
+    let one = |((benchmark, params), gathered): (Key, GatheredSeries)| {
+        let GatheredSeries { environments, points, kernels, runs } = gathered;
         let reasons = points.iter().map(|(&revision, gathered)| (revision, gathered.missing()));
         let missing = reasons.filter(|(_, reasons)| reasons.iter().any(Option::is_some)).collect();
         let point = |(revision, gathered): (u64, GatheredNumbers)| SeriesPoint {
@@ -96,7 +111,7 @@ pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<
             errors: gathered.errors_of_means(),
         };
         let points = without_missing_ends(points.into_iter().map(point).collect(), SeriesPoint::has_number);
-        BenchmarkSeries { benchmark, params, environments, points, missing, kernels }
+        BenchmarkSeries { benchmark, params, environments, points, missing, kernels, runs }
     };
     all.into_iter().map(one).collect()
 }
@@ -220,6 +235,23 @@ impl BenchmarkSeries {
         (kernels.0 != kernels.1).then_some(kernels)
     }
 
+    /// Whether no `history run` measured commits of both of two steps, whose ends are revisions, but all of one before all of the other:
+    /// the machine may have changed between. `false` if it isn't known in which run one of the commits was measured.
+    pub fn are_measured_apart(&self, combination: usize, steps: [&Step; 2]) -> bool {
+        let ends = |step: &Step| {
+            let is_in = |point: &&SeriesPoint| {
+                (step.left..step.right).contains(&(point.revision as usize)) && point.number(combination).is_some()
+            };
+            let runs = self.points.iter().filter(is_in).map(|point| {
+                let runs = self.runs.get(&point.revision)?;
+                Some((*runs.first()?, *runs.last()?))
+            });
+            runs.reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))).flatten()
+        };
+        let [a, b] = steps.map(ends);
+        a.zip(b).is_some_and(|(a, b)| a.1 < b.0 || b.1 < a.0)
+    }
+
     /// How the level changes to the step that begins at a revision; `None` if none does.
     pub fn change_at(&self, combination: usize, method: StepMethod, revision: usize) -> Option<LevelChange> {
         let (values, weights) = self.of(combination)?;
@@ -313,6 +345,30 @@ mod tests {
         let params = series_params(&CommitResults::parse(text).unwrap());
         let param = |(name, value): (&str, &str)| (name.to_owned(), Some(value.to_owned()));
         assert_eq!(params, [("env-EMPTY", ""), ("env-MODE", "fast"), ("machine", "m")].map(param).into());
+    }
+
+    #[test]
+    fn steps_between_two_runs_are_told_from_those_within_one() {
+        let point =
+            |revision| SeriesPoint { revision, values: vec![Some(1.0)], weights: vec![None], errors: Vec::new() };
+        let series = |runs: [&[i64]; 4]| BenchmarkSeries {
+            benchmark: "b".into(),
+            params: BTreeMap::new(),
+            environments: BTreeSet::new(),
+            points: (0..4).map(point).collect(),
+            missing: BTreeMap::new(),
+            kernels: BTreeMap::new(),
+            runs: (0..).zip(runs.map(|runs| runs.iter().copied().collect())).collect(),
+        };
+        let step = |left, right| Step { left, right, value: 1.0, minimum: 1.0, error: 0.0 };
+        let (before, after) = (step(0, 2), step(2, 4));
+        let are_apart = |runs| series(runs).are_measured_apart(0, [&before, &after]);
+        assert!(are_apart([&[1], &[2], &[3], &[3]]));
+        assert!(are_apart([&[3], &[3], &[1], &[2]]), "older commits may be measured later");
+        assert!(!are_apart([&[1], &[2], &[2], &[3]]), "one run measured both sides");
+        assert!(!are_apart([&[1], &[1, 2], &[2], &[2]]), "so did this one, of which one was resumed");
+        assert!(!are_apart([&[1], &[1], &[], &[2]]), "one isn't known");
+        assert!(!series([&[1], &[1], &[2], &[2]]).are_measured_apart(1, [&before, &after]), "there is no such number");
     }
 
     #[test]

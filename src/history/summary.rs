@@ -119,6 +119,7 @@ mod tests {
             points: values.iter().map(point).collect(),
             missing: BTreeMap::new(),
             kernels: BTreeMap::new(),
+            runs: BTreeMap::new(),
         }
     }
 

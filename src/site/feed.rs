@@ -7,6 +7,8 @@ use crate::files::hash_of_name;
 use crate::history::{ADDED, NANOSECONDS, SECONDS};
 use crate::names::{markup, shown};
 use crate::number::{change, rfc_3339, si, time};
+use crate::steps::Regression;
+use crate::text::left;
 
 /// The newest regressions are in the feed, so many of them.
 const MOST: usize = 200;
@@ -51,7 +53,10 @@ fn entry(site: &Site<'_>, one: &SiteRise<'_>, root: &str, to: &impl Fn(&str) -> 
         1 => format!("commit {}: {}", at.short(), at.subject),
         between => format!("one of {between} commits, {}..{}, up to: {}", before.short(), at.short(), at.subject),
     };
-    let (from, now) = (number(one.rise.value_before), number(one.rise.best_after));
+    let Regression { value_before, value_after, best_after, .. } = one.rise;
+    let (from, to_level) = (number(value_before), number(value_after));
+    let left = left(value_before, value_after, best_after);
+    let left = left.map_or_else(String::new, |left| format!(" ({left}, {})", number(best_after)));
     format!(
         "  <entry>\n    <title>{}</title>\n    <id>{}</id>\n    <updated>{}</updated>\n    \
          <link rel=\"alternate\" type=\"text/html\" href=\"{}\"/>\n    <content type=\"text\">{}</content>\n  </entry>\n",
@@ -59,7 +64,7 @@ fn entry(site: &Site<'_>, one: &SiteRise<'_>, root: &str, to: &impl Fn(&str) -> 
         urn(&[root, &one.series.benchmark, line, &params, &at.hash]),
         rfc_3339(at.date),
         to(&format!("index.html#/commit/{}", at.hash)),
-        markup(&format!("{line}{on} went from {from} to {now}, by {}", which)),
+        markup(&format!("{line}{on} went from {from} to {to_level}, by {which}{left}")),
     )
 }
 

@@ -12,7 +12,8 @@ use super::shape::{MOST_STRETCHES, PlotWidth, shape};
 use super::tables::param;
 use super::{CommitState, Site};
 use crate::history::LEAST_NUMBERS;
-use crate::steps::Regression;
+use crate::steps::{LevelChange, Regression};
+use crate::text::half_part;
 
 /// How many regressions the first page holds; the others stand in a file of their own.
 const MOST_RISES: usize = 40;
@@ -38,16 +39,25 @@ impl SiteRise<'_> {
         self.rise.after.unwrap_or(self.rise.before) as u64
     }
 
-    /// By what part it rose.
+    /// By what part the step rose, whatever came later.
     pub(super) fn part(&self) -> f64 {
-        (self.rise.best_after - self.rise.value_before) / self.rise.value_before.abs()
+        (self.rise.value_after - self.rise.value_before) / self.rise.value_before.abs()
+    }
+
+    /// How far that may be off.
+    fn half_part(&self) -> Option<f64> {
+        half_part(self.rise.value_before, self.rise.value_after, self.change()?.interval)
     }
 
     /// How likely noise alone makes such a step.
-    pub(super) fn chance(&self) -> Option<f64> {
+    fn chance(&self) -> Option<f64> {
+        self.change().map(|change| change.chance)
+    }
+
+    fn change(&self) -> Option<&LevelChange> {
         let place = self.series.revisions.binary_search(&self.revision()).ok()?;
         let step = self.line().steps.iter().position(|step| step.left == place)?.checked_sub(1)?;
-        self.line().changes.get(step).map(|change| change.chance)
+        self.line().changes.get(step)
     }
 }
 
@@ -82,9 +92,10 @@ impl<'a> SiteIndex<'a> {
     /// {title, range: [FIRST, LAST], measured, failed, history, threshold, hasThresholds, short, least, method, stretches, differing: [[NAME, [VALUE..]]..],
     ///  series: [[STEM, NAME, UNIT, [VALUE..], [PARAMETER..]]..], entries: [ENTRY..], rises: [RISE..], allRises}
     /// ENTRY  [SERIES, LINE, [VALUE OF PARAMETER..], LATEST, IS OF NEWEST, BEFORE, AFTER, REVISION, RISE, POINTS, STEPS, REASON, IS SHORT]
-    /// RISE   [SERIES, LINE, BEFORE, AFTER, CHANCE, LAST BEFORE, REVISION, HASH BEFORE, HASH, DATE, SUBJECT, COMMITS]
+    /// RISE   [SERIES, LINE, BEFORE, AFTER, CHANCE, LAST BEFORE, REVISION, HASH BEFORE, HASH, DATE, SUBJECT, COMMITS, BEST AFTER, HALF]
     /// ```
     ///
+    /// AFTER is the level right behind the step, BEST AFTER the lowest since; HALF says how far the change may be off, as a part of BEFORE.
     /// `short` entries have fewer than `least` numbers. VALUEs are places in `differing`. Entries stand in the order of the grid.
     pub(super) fn text(&self) -> String {
         let site = self.site;
@@ -126,7 +137,7 @@ impl<'a> SiteIndex<'a> {
             one.places.0,
             one.places.1,
             drawn(one.rise.value_before),
-            drawn(one.rise.best_after),
+            drawn(one.rise.value_after),
             one.chance().map_or(Value::Null, drawn),
             last,
             revision,
@@ -135,6 +146,8 @@ impl<'a> SiteIndex<'a> {
             at(revision).map(|commit| commit.date),
             at(revision).map(|commit| subject(&commit.subject)),
             revision - last,
+            drawn(one.rise.best_after),
+            one.half_part().map_or(Value::Null, drawn),
         ])
     }
 

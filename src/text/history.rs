@@ -121,7 +121,7 @@ impl ToldSeries<'_> {
 
 /// How benchmarks of two commits differ, a line for each.
 pub fn benchmark_differences(found: &[BenchmarkDifference], machines: usize) -> String {
-    let tested = found.iter().filter(|one| matches!(one.verdict, DifferenceVerdict::Tested(_))).count();
+    let tested = found.iter().filter(|one| one.is_tested()).count();
     let row = |one: &BenchmarkDifference| {
         let [a, b] = one.results.map(|result| compared_result(result, one));
         let (value, interval) = ratio(one.ratio);
@@ -133,17 +133,23 @@ pub fn benchmark_differences(found: &[BenchmarkDifference], machines: usize) -> 
         [("BENCHMARK", false), ("A", true), ("B", true), ("RATIO", true), ("INTERVAL", true), ("VERDICT", false)];
     let heads: Vec<_> = heads.into_iter().filter(|(head, _)| tested > 0 || *head != "INTERVAL").collect();
     let table = table(&heads, &found.iter().map(row).collect::<Vec<_>>());
-    match tested {
-        _ if found.iter().all(|one| one.ratio.value.is_none()) => table,
-        0 => format!("{table}\nRATIO: of B to A\n"),
-        _ => {
-            let note = format!(
+    let mut notes = Vec::new();
+    if found.iter().any(|one| one.ratio.value.is_some()) {
+        notes.push(match tested {
+            0 => "RATIO: of B to A".to_owned(),
+            _ => format!(
                 "RATIO: of B to A. Of benchmarks that were tested it is that of the means of runs without outliers, of others that of the \
                  numbers shown. With 95% confidence no verdict is wrong, of {tested} tested (INTERVAL is corrected for that)"
-            );
-            format!("{table}\n{}\n", wrapped(&note, 0))
-        }
+            ),
+        });
     }
+    if found.iter().any(|one| matches!(one.verdict, DifferenceVerdict::Exact(_))) {
+        notes.push(
+            "exact: a model counted the same in all runs of each commit, which is no matter of chance".to_owned(),
+        );
+    }
+    let notes: String = notes.iter().map(|note| format!("{}\n", wrapped(note, 0))).collect();
+    if notes.is_empty() { table } else { format!("{table}\n{notes}") }
 }
 
 /// The benchmark, and where it was measured if there are several machines or environments.
@@ -178,6 +184,8 @@ fn is(one: &BenchmarkDifference) -> String {
             Some(needs) if verdict != Verdict::Equal => format!("{} (needs {needs} runs)", verdict.word()),
             _ => verdict.word().to_owned(),
         },
+        DifferenceVerdict::Exact(_) => format!("{side} (exact)"),
+        DifferenceVerdict::SingleRuns => "one run each: not known to be exact".to_owned(),
         DifferenceVerdict::OfAsv { is_different: false } => "within error".to_owned(),
         DifferenceVerdict::OfAsv { is_different: true } => side.to_owned(),
         DifferenceVerdict::ByRatio { is_different: false } if side != "equal" => {
@@ -333,6 +341,7 @@ pub(super) mod examples {
             points: (0..20).map(point).collect(),
             missing: BTreeMap::new(),
             kernels: BTreeMap::new(),
+            runs: BTreeMap::new(),
         }
     }
 
@@ -345,6 +354,8 @@ pub(super) mod examples {
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+
     use super::examples::{commits, series};
     use super::*;
     use crate::compare::MeanRatio;
@@ -434,7 +445,11 @@ mod tests {
         assert!(line([one, one], by_ratio(false)).ends_with("|equal (no error is known)"));
         assert!(
             line([one, two], DifferenceVerdict::Tested(Verdict::TooFewRuns { needs: 3 }))
-                .ends_with("|2.000|—|too few runs (needs 3 runs)")
+                .ends_with("|2.000|too few runs (needs 3 runs)")
+        );
+        assert!(line([one, two], DifferenceVerdict::Exact(Ordering::Greater)).ends_with("|2.000|higher (exact)"));
+        assert!(
+            line([two, two], DifferenceVerdict::SingleRuns).ends_with("|1.000|one run each: not known to be exact")
         );
         assert!(
             line([one, two], DifferenceVerdict::OtherVersion).ends_with("|2.00 s ±?|—|two versions of the benchmark")
@@ -470,6 +485,12 @@ mod tests {
         assert_eq!(lines[1], "sort       67.1 ms ±1.2%  83.9 ms ±0.8%  1.250  1.230 to 1.270  higher", "{text}");
         assert!(lines[2].ends_with("1.250               —  higher"), "{text}");
         assert!(text.contains("of 1 tested") && lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+        let no_test = [DifferenceVerdict::Exact(Ordering::Greater), DifferenceVerdict::SingleRuns]
+            .map(|verdict| one("sort", verdict, sure));
+        let text = benchmark_differences(&[&no_test[..], &all[..1]].concat(), 1);
+        assert!(text.contains("of 1 tested") && text.contains("\nexact: "), "{text}");
+        let text = benchmark_differences(&no_test, 1);
+        assert!(!text.contains("confidence") && !text.contains("INTERVAL"), "{text}");
         let of_asv = benchmark_differences(&all[1..], 1);
         assert!(!of_asv.contains("INTERVAL") && of_asv.ends_with("\n\nRATIO: of B to A\n"), "{of_asv}");
     }

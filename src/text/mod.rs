@@ -67,6 +67,8 @@ pub use regions::{json_regions, regions};
 pub use regressions::{
     SourceLine, benchmark_regressions, json_regressions, junit_regressions, markdown_regressions, sarif_regressions,
 };
+#[cfg(feature = "history")]
+pub(crate) use regressions::{half_part, left};
 pub use repeats::{Repeats, Repetition};
 pub use stacks::{little_sampled, stacks};
 #[cfg(feature = "history")]

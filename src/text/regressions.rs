@@ -6,12 +6,16 @@ use serde_json::{Value, json};
 
 use super::history::{CommitNames, ToldSeries, benchmark_number, change, in_environment, table};
 use super::steps::share;
+use super::wrapped;
 use crate::history::{
     ADDED, BenchmarkRegression, BenchmarkSeries, DifferingParams, LEAST_NUMBERS, SoughtSteps, counted_event,
 };
 use crate::names::{markdown, markup, shown};
 use crate::number::counted;
 use crate::steps::{Regression, Step};
+
+/// What is said of a step between whose sides the machine may have changed.
+const APART: &str = "measured in different runs";
 
 /// A rise of a benchmark, as it is told.
 #[derive(Default)]
@@ -21,7 +25,10 @@ struct ToldRise {
     entry: String,
     unit: String,
     before: f64,
+    /// The level right behind it.
     after: f64,
+    /// The level since that is nearest to the one before.
+    best_after: f64,
     /// The 95 % interval of what the number changed by, where it is that of one step whose values tell it.
     interval: Option<(f64, f64)>,
     /// How likely chance alone makes such a step.
@@ -38,6 +45,8 @@ struct ToldRise {
     environment: String,
     /// What else of the benchmark changed there, and how.
     moved: Vec<(String, String)>,
+    /// Whether no `history run` measured commits on both sides of it.
+    is_measured_apart: bool,
 }
 
 impl CommitNames<'_> {
@@ -77,14 +86,14 @@ impl<'a> ToldSeries<'a> {
         let whole_hash = |revision: usize| self.commits.whole_hash(revision);
         let combination = one.combination.unwrap_or(0);
         let change = rise.after.and_then(|after| of.change_at(combination, self.method, after));
-        let level = rise.after.and_then(|after| steps.level(one.series, combination, after));
         ToldRise {
             series: one.series,
             entry: one.entry.clone(),
             unit: self.unit(&of.benchmark).to_owned(),
             before: rise.value_before,
-            after: rise.best_after,
-            interval: change.and_then(|change| change.interval).filter(|_| level == Some(rise.best_after)),
+            after: rise.value_after,
+            best_after: rise.best_after,
+            interval: change.and_then(|change| change.interval),
             chance: change.map(|change| change.chance),
             range,
             subject,
@@ -93,6 +102,9 @@ impl<'a> ToldSeries<'a> {
             machine: of.params.get("machine").cloned().flatten().unwrap_or_default(),
             environment: String::new(),
             moved: self.moved_with(one, rise, steps),
+            is_measured_apart: rise
+                .after
+                .is_some_and(|after| steps.are_measured_apart(one.series, combination, [rise.before, after])),
         }
     }
 
@@ -138,20 +150,31 @@ struct KnownSteps<'a> {
 }
 
 impl KnownSteps<'_> {
-    /// The level of a series at a revision.
-    fn level(&mut self, series: usize, combination: usize, revision: usize) -> Option<f64> {
+    /// The step of a series that a revision belongs to.
+    fn step(&mut self, series: usize, combination: usize, revision: usize) -> Option<Step> {
         let find = || self.of.series[series].steps(combination, self.of.method);
         let steps = self.known.entry((series, combination)).or_insert_with(find);
-        steps.iter().find(|step| (step.left..step.right).contains(&revision)).map(|step| step.value)
+        steps.iter().find(|step| (step.left..step.right).contains(&revision)).cloned()
+    }
+
+    /// The level of a series at a revision.
+    fn level(&mut self, series: usize, combination: usize, revision: usize) -> Option<f64> {
+        self.step(series, combination, revision).map(|step| step.value)
+    }
+
+    /// Whether the steps that two revisions belong to were measured by different runs.
+    fn are_measured_apart(&mut self, series: usize, combination: usize, revisions: [usize; 2]) -> bool {
+        let [before, after] = revisions.map(|revision| self.step(series, combination, revision));
+        let of = &self.of.series[series];
+        before.zip(after).is_some_and(|(before, after)| of.are_measured_apart(combination, [&before, &after]))
     }
 }
 
 /// What benchmarks lost, a line for each rise, with what else of the benchmark changed there.
 pub fn benchmark_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
     let row = |rise: ToldRise| {
-        let moved: Vec<_> =
-            rise.moved.iter().map(|(name, change)| format!("{} {}", shown(name), shown(change))).collect();
-        let moved = if moved.is_empty() { String::new() } else { format!("  (with {})", moved.join(", ")) };
+        let notes = rise.notes();
+        let notes = if notes.is_empty() { notes } else { format!("  ({})", shown(&notes)) };
         vec![
             shown(&rise.name()).into_owned(),
             rise.number(rise.before),
@@ -159,7 +182,7 @@ pub fn benchmark_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>)
             rise.change(),
             rise.chance.map_or_else(|| "—".to_owned(), share),
             rise.range,
-            rise.subject + &moved,
+            rise.subject + &notes,
         ]
     };
     let heads = [
@@ -171,8 +194,19 @@ pub fn benchmark_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>)
         ("COMMIT", false),
         ("", false),
     ];
-    let rows: Vec<_> = of.rises(found).into_iter().map(row).collect();
-    table(&heads, &rows) + "\nCHANCE: how likely noise alone makes a step as clear somewhere in the series\n"
+    let rises = of.rises(found);
+    let are_apart = rises.iter().any(|rise| rise.is_measured_apart);
+    let rows: Vec<_> = rises.into_iter().map(row).collect();
+    let mut out =
+        table(&heads, &rows) + "\nCHANCE: how likely noise alone makes a step as clear somewhere in the series\n";
+    if are_apart {
+        let why = format!(
+            "{APART}: no history run measured commits on both sides of the step, so that the machine may have changed between; \
+             perfprop history compare --run A B tells whether the commit did it"
+        );
+        out += &format!("{}\n", wrapped(&why, 0));
+    }
+    out
 }
 
 /// What benchmarks lost, as a table in Markdown.
@@ -189,10 +223,10 @@ pub fn markdown_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) 
             markdown(&rise.name()),
             number(rise.before),
             number(rise.after),
-            rise.change(),
+            [rise.change()].into_iter().chain(rise.left()).collect::<Vec<_>>().join(", "),
             markdown(&rise.range),
             markdown(&rise.subject),
-            moved.join(", "),
+            moved.into_iter().chain(rise.is_measured_apart.then(|| APART.to_owned())).collect::<Vec<_>>().join(", "),
         );
     }
     out
@@ -204,9 +238,9 @@ pub fn json_regressions(found: &[BenchmarkRegression], sought: SoughtSteps, of: 
         let moved: Vec<Value> =
             rise.moved.iter().map(|(name, change)| json!({"name": name, "change": change})).collect();
         json!({
-            "benchmark": rise.entry, "on": rise.on, "machine": rise.machine, "unit": rise.unit, "before": rise.before, "after": rise.after,
+            "benchmark": rise.entry, "on": rise.on, "machine": rise.machine, "unit": rise.unit, "before": rise.before, "after": rise.after, "best_after": rise.best_after,
             "change_low": rise.interval.map(|(low, _)| low), "change_high": rise.interval.map(|(_, high)| high), "chance": rise.chance, "commits": rise.range, "last_before": rise.ends.0, "first_after": rise.ends.1,
-            "subject": rise.subject, "moved_with": moved,
+            "subject": rise.subject, "moved_with": moved, "measured_apart": rise.is_measured_apart,
         })
     };
     let name = match sought {
@@ -247,10 +281,21 @@ impl ToldRise {
 
     /// By what part the number changed, and how far that may be off: `+24.9% ±1.2%`.
     fn change(&self) -> String {
-        let by = self.after - self.before;
-        let half = |(low, high): (f64, f64)| (by - low).max(high - by).max(0.0) / self.before.abs();
-        let half = self.interval.map(half).filter(|half| half.is_finite());
+        let half = half_part(self.before, self.after, self.interval);
         change(self.before, self.after) + &half.map_or_else(String::new, |half| format!(" ±{:.1}%", 100.0 * half))
+    }
+
+    /// What is left of the change now, where it isn't all: `of which +7.7% is left`.
+    fn left(&self) -> Option<String> {
+        left(self.before, self.after, self.best_after)
+    }
+
+    /// What else is worth knowing: how much is left, what changed with it, and whether the machine may have done it.
+    fn notes(&self) -> String {
+        let moved: Vec<_> = self.moved.iter().map(|(name, change)| format!("{name} {change}")).collect();
+        let moved = (!moved.is_empty()).then(|| format!("with {}", moved.join(", ")));
+        let apart = self.is_measured_apart.then(|| APART.to_owned());
+        self.left().into_iter().chain(moved).chain(apart).collect::<Vec<_>>().join("; ")
     }
 
     /// What happened, in a sentence: `sort: 10.0 ms -> 12.0 ms (+20.0% ±1.2%) in 00000010, chance 1e-09: Compare names`.
@@ -264,12 +309,25 @@ impl ToldRise {
         if !self.subject.is_empty() {
             out += &format!(": {}", self.subject);
         }
-        let moved: Vec<_> = self.moved.iter().map(|(name, change)| format!("{name} {change}")).collect();
-        if !moved.is_empty() {
-            out += &format!(" (with {})", moved.join(", "));
+        let notes = self.notes();
+        if !notes.is_empty() {
+            out += &format!(" ({notes})");
         }
         shown(&out).into_owned()
     }
+}
+
+/// How far a change may be off on its larger side, as a part of the level before it, by the ends of its interval.
+pub(crate) fn half_part(before: f64, after: f64, interval: Option<(f64, f64)>) -> Option<f64> {
+    let by = after - before;
+    let half = |(low, high): (f64, f64)| (by - low).max(high - by).max(0.0) / before.abs();
+    interval.map(half).filter(|half| half.is_finite())
+}
+
+/// What is left of a change at the best level since, where that tells it from the change itself: `of which +7.7% is left`.
+pub(crate) fn left(before: f64, after: f64, best_after: f64) -> Option<String> {
+    let left = change(before, best_after);
+    (left != change(before, after)).then(|| format!("of which {left} is left"))
 }
 
 /// All series as a file of JUnit: a test for each, which fails where there is a regression.
@@ -348,9 +406,9 @@ pub fn sarif_regressions(
             "ruleId": "regression", "level": "warning", "message": { "text": rise.sentence() },
             "locations": [location], "partialFingerprints": { "benchmarkAndCommit/v1": same },
             "properties": {
-                "before": rise.before, "after": rise.after, "unit": rise.unit, "chance": rise.chance,
+                "before": rise.before, "after": rise.after, "bestAfter": rise.best_after, "unit": rise.unit, "chance": rise.chance,
                 "changeLow": rise.interval.map(|(low, _)| low), "changeHigh": rise.interval.map(|(_, high)| high),
-                "lastBefore": rise.ends.0, "firstAfter": rise.ends.1,
+                "lastBefore": rise.ends.0, "firstAfter": rise.ends.1, "measuredApart": rise.is_measured_apart,
             },
         })
     };

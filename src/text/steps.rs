@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::history::table;
-use crate::history::SeriesTable;
+use crate::history::{LEAST_NUMBERS, SeriesTable};
 use crate::names::shown;
 use crate::number::{counted, plus_minus_part, si};
 use crate::steps::{LevelChange, Step};
@@ -31,9 +31,11 @@ pub fn steps(series: &SeriesTable, steps: &[Step], changes: &[LevelChange]) -> S
     });
     let rows: Vec<_> = rows.collect();
     let missing = series.values.iter().filter(|value| value.is_none()).count();
-    let values = counted(series.values.len() - missing, "value");
+    let count = series.values.len() - missing;
+    let values = counted(count, "value");
     let missing = if missing > 0 { format!(", {missing} missing") } else { String::new() };
     let found = match steps.len().saturating_sub(1) {
+        0 if count < LEAST_NUMBERS => format!("too few to show a change of level, which takes {LEAST_NUMBERS}"),
         1 => "1 change of level".to_owned(),
         count => format!("{count} changes of level"),
     };
@@ -93,6 +95,17 @@ mod tests {
         assert_eq!(lines[0], "LEFT  RIGHT  VALUE  SPREAD         CHANGE  CHANCE");
         assert_eq!(lines[2], "   3      4      5   0.250  +25.0% ±12.5%  1.2e-4");
         assert_eq!(lines[4], "3 values, 1 missing: 1 change of level");
+    }
+
+    #[test]
+    fn few_values_can_show_no_change() {
+        let text = |count: usize| {
+            let series = SeriesTable { values: vec![Some(4.0); count], ..SeriesTable::default() };
+            let step = Step { left: 0, right: count, value: 4.0, minimum: 4.0, error: 0.0 };
+            steps(&series, &[step], &[])
+        };
+        assert!(text(5).ends_with("\n5 values: too few to show a change of level, which takes 6\n"), "{}", text(5));
+        assert!(text(6).ends_with("\n6 values: 0 changes of level\n"), "{}", text(6));
     }
 
     #[test]

@@ -11,7 +11,10 @@ pub struct Regression {
     pub after: Option<usize>,
     /// The level before it.
     pub value_before: f64,
-    /// The level after it that is nearest to the one before: the lowest, of an improvement the highest.
+    /// The level right behind it: what the step itself made of the one before.
+    pub value_after: f64,
+    /// The level after it that is nearest to the one before: the lowest, of an improvement the highest. That much of the step is left,
+    /// as asv reports it.
     pub best_after: f64,
 }
 
@@ -45,7 +48,12 @@ pub fn regressions(steps: &[Step], threshold: f64, min_size: usize) -> Option<Re
 pub fn improvements(steps: &[Step], threshold: f64, min_size: usize) -> Option<Regressions> {
     let upside_down: Vec<Step> = steps.iter().map(|step| Step { value: -step.value, ..*step }).collect();
     let Regressions { latest, best, found } = rises(&upside_down, |step| threshold * -step.value, min_size)?;
-    let back = |one: Regression| Regression { value_before: -one.value_before, best_after: -one.best_after, ..one };
+    let back = |one: Regression| Regression {
+        value_before: -one.value_before,
+        value_after: -one.value_after,
+        best_after: -one.best_after,
+        ..one
+    };
     Some(Regressions { latest: -latest, best: -best, found: found.into_iter().map(back).collect() })
 }
 
@@ -53,14 +61,20 @@ pub fn improvements(steps: &[Step], threshold: f64, min_size: usize) -> Option<R
 fn rises(steps: &[Step], least: impl Fn(&Step) -> f64, min_size: usize) -> Option<Regressions> {
     let last = steps.last()?;
     let (mut lowest, mut best) = (last.value, Best { value: last.value, error: last.error });
-    let (mut found, mut after, mut before_short) = (Vec::new(), None, None);
+    let (mut found, mut behind, mut before_short) = (Vec::new(), None::<&Step>, None);
     for step in steps.iter().rev() {
         let least_rise = step.error.max(best.error).max(least(step));
         if best.value > step.value + least_rise {
             if step.right - step.left < min_size {
                 before_short = Some(best);
             }
-            found.push(Regression { before: step.right - 1, after, value_before: step.value, best_after: lowest });
+            found.push(Regression {
+                before: step.right - 1,
+                after: behind.map(|behind| behind.left),
+                value_before: step.value,
+                value_after: behind.map_or(lowest, |behind| behind.value),
+                best_after: lowest,
+            });
             best = Best { value: step.value, error: step.error };
         } else if let Some(short) = before_short.take()
             && short.value <= step.value + least_rise
@@ -68,7 +82,7 @@ fn rises(steps: &[Step], least: impl Fn(&Step) -> f64, min_size: usize) -> Optio
             found.pop();
             best = short;
         }
-        after = Some(step.left);
+        behind = Some(step);
         lowest = lowest.min(step.value);
     }
     found.reverse();
@@ -93,8 +107,8 @@ mod tests {
     #[test]
     fn a_rise_that_stays_by_hand() {
         let found = regressions(&steps(&[(10, 1.0), (10, 3.0), (10, 2.0)]), 0.05, 2).map(|all| (all.found, all.latest));
-        // It fell back to 2, which is the best after it.
-        let rise = Regression { before: 9, after: Some(10), value_before: 1.0, best_after: 2.0 };
+        // It rose to 3, and fell back to 2, which is the best after it.
+        let rise = Regression { before: 9, after: Some(10), value_before: 1.0, value_after: 3.0, best_after: 2.0 };
         assert_eq!(found, Some((vec![rise], 2.0)));
         assert_eq!(regressions(&steps(&[(10, 2.0), (10, 3.0), (10, 2.0)]), 0.0, 2), None, "it came back");
         assert_eq!(regressions(&steps(&[(10, 1.0), (10, 1.04)]), 0.05, 2), None, "less than the threshold");
@@ -105,8 +119,8 @@ mod tests {
     fn a_fall_that_stays_by_hand() {
         let found =
             improvements(&steps(&[(10, 3.0), (10, 1.0), (10, 2.0)]), 0.05, 2).map(|all| (all.found, all.latest));
-        // It rose again to 2, which is the worst after it.
-        let fall = Regression { before: 9, after: Some(10), value_before: 3.0, best_after: 2.0 };
+        // It fell to 1, and rose again to 2, which is the worst after it.
+        let fall = Regression { before: 9, after: Some(10), value_before: 3.0, value_after: 1.0, best_after: 2.0 };
         assert_eq!(found, Some((vec![fall], 2.0)));
         assert_eq!(improvements(&steps(&[(10, 3.0), (10, 2.0), (10, 3.0)]), 0.0, 2), None, "it came back");
         // 5 % are of the level before.
@@ -127,7 +141,7 @@ mod tests {
         fn what_follows_an_improvement_is_lower(levels in prop::collection::vec((1usize..5, -9f64..9.0), 1..20)) {
             let steps = steps(&levels);
             for one in improvements(&steps, 0.0, 1).into_iter().flat_map(|all| all.found) {
-                prop_assert!(one.best_after < one.value_before);
+                prop_assert!(one.best_after < one.value_before && one.value_after <= one.best_after);
                 let mut later = steps.iter().filter(|step| Some(step.left) >= one.after);
                 prop_assert!(later.all(|step| step.value <= one.best_after));
             }
@@ -138,7 +152,7 @@ mod tests {
             let steps = steps(&levels);
             if let Some(all) = regressions(&steps, 0.0, 1) {
                 for one in &all.found {
-                    prop_assert!(one.best_after > one.value_before);
+                    prop_assert!(one.best_after > one.value_before && one.value_after >= one.best_after);
                     let later = steps.iter().filter(|step| Some(step.left) >= one.after);
                     prop_assert!(later.map(|step| step.value).all(|value| value >= one.best_after));
                 }

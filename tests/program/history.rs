@@ -237,8 +237,19 @@ fn a_benchmark_that_failed_is_left_out_of_later_looks() {
     args.extend(["--warmup", "0", "-r", "8", "--bench", &whole, "--bench", &broken]);
     let (_, said) = texts(&history(&folder, &args), 1);
     assert_eq!(said.matches("broken ended with code 7").count(), 1, "{said}");
+    assert!(!said.contains("nothing was decided"), "{said}");
     assert!(counted("whole") > 4, "there were several looks");
     assert_eq!(counted("broken"), 2, "once of each commit");
+}
+
+#[test]
+fn a_comparison_that_decided_nothing_says_so() {
+    let folder = repository(2);
+    let args =
+        ["compare", "--run", "HEAD~1", "HEAD", "--build", "sh build.sh", "--keep", "data", "--bench", "cat=./work"];
+    let (out, said) = texts(&history(&folder, &[&args[..], &["--repeat", "2"]].concat()), 0);
+    assert!(out.contains("too few runs") && !out.contains("confidence"), "{out}");
+    assert!(said.contains("nothing was decided, as there were too few runs: give --repeat 4 or more"), "{said}");
 }
 
 #[test]
@@ -522,6 +533,79 @@ fn the_commit_that_made_a_benchmark_slower_is_named() {
     assert!(said.contains("cut short") && out.contains("sort"), "{out}{said}");
 }
 
+#[test]
+fn a_step_that_was_taken_back_in_part_has_its_own_size_everywhere() {
+    let folder = repository(12);
+    let store = ResultStore::new(&folder.join("results"));
+    let commits = Repository::of(&folder.join("project")).unwrap().history("HEAD").unwrap();
+    for (place, commit) in commits.iter().enumerate() {
+        let level = [0.01, 0.012, 0.0108][place / 4];
+        add(&store, commit, "sort", (1.0 + 1e-4 * (place * 7 % 5) as f64) * level);
+    }
+    let of =
+        |format: &str| texts(&history(&folder, &["regressions", "--results", "../results", "--format", format]), 1).0;
+    let text = of("text");
+    assert!(text.lines().nth(1).unwrap().contains("10.0 ms  12.0 ms  +20.0% ±0.0%"), "{text}");
+    assert!(text.contains(&format!("{}  change 4\\x1b[2J  (of which +8.0% is left)", commits[4].short())), "{text}");
+    let markdown = of("markdown");
+    assert!(markdown.contains("| 10.0 ms | 12.0 ms | +20.0% ±0.0%, of which +8.0% is left |"), "{markdown}");
+    let json: Value = serde_json::from_str(&of("json")).unwrap();
+    let rise = &json["regressions"][0];
+    let [after, best] = ["after", "best_after"].map(|level| rise[level].as_f64().unwrap());
+    assert!((after - 0.012).abs() < 1e-5 && (best - 0.0108).abs() < 1e-5, "{rise}");
+    let junit = of("junit");
+    assert!(junit.contains("sort: 10.0 ms -&gt; 12.0 ms (+20.0% ±0.0%) in"), "{junit}");
+    let sarif: Value = serde_json::from_str(&of("sarif")).unwrap();
+    let result = &sarif["runs"][0]["results"][0];
+    let message = result["message"]["text"].as_str().unwrap();
+    assert!(
+        message.contains("10.0 ms -> 12.0 ms (+20.0%") && message.ends_with("(of which +8.0% is left)"),
+        "{message}"
+    );
+    assert_eq!(
+        (&result["properties"]["after"], &result["properties"]["bestAfter"]),
+        (&rise["after"], &rise["best_after"])
+    );
+    texts(&history(&folder, &["publish", "../site", "--results", "../results"]), 0);
+    let feed = fs::read_to_string(folder.join("site/regressions.xml")).unwrap();
+    assert!(
+        feed.contains("<title>sort +20.0% at") && feed.contains("went from 10.0 ms to 12.0 ms, by commit"),
+        "{feed}"
+    );
+    assert!(feed.contains("(of which +8.0% is left, 10.8 ms)"), "{feed}");
+}
+
+#[test]
+fn a_step_between_two_runs_may_be_of_the_machine() {
+    let folder = repository(2);
+    let sleep = |seconds: &str| format!("#!/bin/sh\nsleep {seconds}\n");
+    for number in 2..12 {
+        let seconds = if number < 7 { "0.002" } else { "0.05" };
+        fs::write(folder.join("project/build.sh"), "cp work.in work && chmod +x work\n").unwrap();
+        fs::write(folder.join("project/work.in"), format!("{}# {number}\n", sleep(seconds))).unwrap();
+        git(&folder.join("project"), &["commit", "--quiet", "-a", "-m", &format!("change {number}")]);
+    }
+    let run = |range: &str| {
+        let run = ["run", range, "--build", "sh build.sh", "--bench", "wait=./work", "-r", "2", "--warmup", "0"];
+        texts(&history(&folder, &run), 0)
+    };
+    let apart = || {
+        let (out, _) = texts(&history(&folder, &["regressions"]), 1);
+        let (json, _) = texts(&history(&folder, &["regressions", "--format", "json"]), 1);
+        let json: Value = serde_json::from_str(&json).unwrap();
+        (out, json["regressions"][0]["measured_apart"].as_bool().unwrap())
+    };
+    run("HEAD~10..HEAD~5");
+    run("HEAD~5..");
+    let (out, is_apart) = apart();
+    assert!(is_apart && out.contains("change 7  (measured in different runs)"), "{out}");
+    let told = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("perfprop history compare --run A B tells whether the commit did it"), "{out}");
+    run("HEAD~10..");
+    let (out, is_apart) = apart();
+    assert!(!is_apart && !out.contains("different runs"), "{out}");
+}
+
 fn perfprop(folder: &Folder, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
     command.current_dir(&**folder).args(args).stdin(Stdio::null()).output().unwrap()
@@ -678,9 +762,26 @@ fn results_are_removed_once_that_is_asked_for() {
 #[test]
 fn what_nothing_builds_is_told_once() {
     let folder = repository(3);
-    let (_, said) = texts(&history(&folder, &["run", "HEAD~2..", "--bench", "x=./work", "-r", "1"]), 1);
-    assert_eq!(said.matches("nothing is built, as there is no Cargo.toml here").count(), 1, "{said}");
-    assert!(said.contains("--build 'make'") && !said.contains("the build of"), "{said}");
+    let run = ["run", "HEAD~2..", "--bench", "x=./work", "-r", "1"];
+    let (_, said) = texts(&history(&folder, &run), 2);
+    let why = "'./work' isn't in the repository, and nothing is built, as there is no Cargo.toml here: say what builds it with --build";
+    assert!(said.contains(&format!("{why} COMMAND")) && !said.contains("lacks its program"), "{said}");
+    assert!(!folder.join("share").exists() && !folder.join("cache").exists(), "nothing is written");
+    fs::write(folder.join("project/Makefile"), "work: work.in\n\tcp work.in work\n").unwrap();
+    for arguments in [&run[..], &["compare", "--run", "HEAD~1", "HEAD", "--bench", "x=./work"]] {
+        let (_, said) = texts(&history(&folder, arguments), 2);
+        assert!(said.contains(&format!("{why} make")), "{said}");
+    }
+    // One of the commits has it: the cause stands before what it leads to.
+    fs::write(folder.join("project/work"), "#!/bin/sh\n").unwrap();
+    Command::new("chmod").arg("+x").arg(folder.join("project/work")).status().unwrap();
+    git(&folder.join("project"), &["add", "work"]);
+    git(&folder.join("project"), &["commit", "--quiet", "-m", "work"]);
+    let (_, said) = texts(&history(&folder, &run), 0);
+    let [cause, effect] = ["nothing is built, as there is no Cargo.toml here", "lacks its program './work'"];
+    assert!(said.find(cause).unwrap() < said.find(effect).unwrap() && said.matches(cause).count() == 1, "{said}");
+    let (out, _) = texts(&history(&folder, &["show", "x"]), 0);
+    assert!(out.contains(" ms") || out.contains(" µs"), "{out}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::super::error::code_of;
 use super::super::signals::listen;
 use super::super::stream::{Stream, say};
 use super::failures::tell_failures;
-use super::run::{HistoryProgressLine, RunArgs, note};
+use super::run::{HistoryProgressLine, RunArgs, need_programs, note};
 use super::{of_git, of_history};
 use crate::cost::TIME;
 use crate::history::{
@@ -38,6 +38,7 @@ pub(super) fn run(args: &RunArgs, repository: &Repository, name: &str) -> Result
         return Err(Error::Usage(format!("so few runs can't decide: give --bisect at least --repeat {FEWEST_RUNS}")));
     }
     let options = HistoryOptions { commits, choice: CommitChoice::Resumed, repeats, ..options };
+    need_programs(&options, repository)?;
     note(repository)?;
     let cache = args.measured.cache(repository)?;
     let checkout = Checkout::new(repository, &cache).map_err(|error| of_history(error.into()))?;

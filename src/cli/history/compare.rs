@@ -11,7 +11,7 @@ use super::super::signals::listen;
 use super::super::stream::{Stream, say};
 use super::failures::tell_failures;
 use super::rules::part;
-use super::run::{HistoryProgressLine, MeasuredArgs, note};
+use super::run::{HistoryProgressLine, MeasuredArgs, need_programs, note};
 use super::{ProjectArgs, of_git, of_history, of_results, tell_unreadable};
 use crate::bench::SweepError;
 use crate::history::results::{ResultStore, StoredResults};
@@ -30,8 +30,8 @@ use crate::text;
 #[command(after_help = "Examples:
   perfprop history compare v1.0 HEAD                 what history run measured of both
   perfprop history compare --run origin/main HEAD    build and measure both now: exit code 1 if HEAD is slower
-  perfprop history compare --run HEAD~1 HEAD -e instructions --source emulate --repeat 2
-                                                     of a model, on any machine")]
+  perfprop history compare --run HEAD~1 HEAD -e instructions --source emulate --repeat 8
+                                                     of a model, on any machine; two runs are enough if they agree")]
 pub(super) struct CompareArgs {
     /// A commit
     #[arg(value_name = "A")]
@@ -101,6 +101,7 @@ fn measured_now(args: &CompareArgs, repository: &Repository, a: Commit, b: Commi
         choice: CommitChoice::Resumed,
         ..args.measured.options(repository)?
     };
+    need_programs(&options, repository)?;
     note(repository)?;
     let cache = args.measured.cache(repository)?;
     let checkout = Checkout::new(repository, &cache).map_err(|error| of_history(error.into()))?;
@@ -119,6 +120,7 @@ fn measured_now(args: &CompareArgs, repository: &Repository, a: Commit, b: Commi
     let stored = stored.map_err(of_results)?;
     let found = differences(&stored, &a.hash, &b.hash, confidence());
     print(&stored, &found, &a, &b)?;
+    tell_undecided(&found);
     let threshold = args.threshold.unwrap_or(THRESHOLD);
     let is_worse =
         |one: &&BenchmarkDifference| one.is_worse() && one.ratio.value.is_none_or(|ratio| ratio > 1.0 + threshold);
@@ -130,6 +132,18 @@ fn measured_now(args: &CompareArgs, repository: &Repository, a: Commit, b: Commi
     // What can't be built or run is no success, either.
     let has_failed = !outcome.failed.is_empty() || !outcome.broken.is_empty();
     Ok(u8::from(worse > 0 || has_failed))
+}
+
+/// Says of how many benchmarks there were too few runs to tell anything, and how many it takes.
+fn tell_undecided(found: &[BenchmarkDifference]) {
+    let Some(needs) = found.iter().filter_map(BenchmarkDifference::needs_runs).max() else { return };
+    let open = found.iter().filter(|one| one.needs_runs().is_some()).count();
+    let compared = found.iter().filter(|one| one.numbers().is_some()).count();
+    let what = match compared - open {
+        0 => "nothing was decided, as there were too few runs".to_owned(),
+        _ => format!("{open} of {compared} were not decided, as there were too few runs"),
+    };
+    say(&format!("{what}: give --repeat {needs} or more"));
 }
 
 /// The confidence of one look, so that all together are wrong in one of twenty comparisons.

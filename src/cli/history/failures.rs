@@ -9,6 +9,10 @@ const NAMED: usize = 5;
 
 /// Says which commits couldn't be built, and which benchmarks failed.
 pub(super) fn tell_failures(plan: &HistoryPlan, outcome: &HistoryOutcome) {
+    let is_missing = |one: &BrokenBenchmark| matches!(one.why, BenchFailure::NoProgram(_));
+    if plan.build.is_none() && (!outcome.failed.is_empty() || outcome.broken.iter().any(is_missing)) {
+        say("nothing is built, as there is no Cargo.toml here: say what builds a commit, as with --build 'make'");
+    }
     for FailedCommit { commit, log } in outcome.failed.iter().take(NAMED) {
         let (hash, log) = (commit.short(), log.to_string_lossy());
         let what = format!("{hash} can't be built or run ({})", shown(&commit.subject));
@@ -19,10 +23,6 @@ pub(super) fn tell_failures(plan: &HistoryPlan, outcome: &HistoryOutcome) {
         say(&format!("nor can {}\n      logs of the builds: {}", others(left), shown(&logs)));
     }
     broken(&outcome.broken).iter().for_each(|text| say(text));
-    let is_missing = |one: &BrokenBenchmark| matches!(one.why, BenchFailure::NoProgram(_));
-    if plan.build.is_none() && (!outcome.failed.is_empty() || outcome.broken.iter().any(is_missing)) {
-        say("nothing is built, as there is no Cargo.toml here: say what builds a commit, as with --build 'make'");
-    }
 }
 
 /// A message for each benchmark and each reason why it failed.

@@ -17,7 +17,7 @@ use super::failures::tell_failures;
 use super::{PROJECT, ProjectArgs, cache_folder, of_git, of_history, of_plan, project_name};
 use crate::history::{
     BenchCommand, CONFIGURATION, Checkout, Commit, CommitChoice, GitError, HistoryOptions, HistoryOutcome, HistoryPlan,
-    HistoryProgress, PlanError, Repository, measure_commits, short, spread,
+    HistoryProgress, PlanError, Repository, measure_commits, short, spread, unbuilt_program,
 };
 use crate::names::{quoted, shown, shown_path};
 use crate::number::counted;
@@ -28,7 +28,7 @@ use crate::sources::perf::CancelToken;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   perfprop history run HEAD~20.. --bench sort='./target/release/sort 1000000'
-  perfprop history run v1.0..v2.0 --commits 10 --build make --bench grep='./grep x words.txt'
+  perfprop history run v1.0..v2.0 --commits 10 --build make --bench grep='./grep -c x words.txt'
   perfprop history run --all --commits 20                      twenty of all commits, the first one among them
   perfprop history run HEAD~20.. --resume                      go on after an interrupt
   perfprop history run v1.0..v2.0 --bisect sort                which commit made sort slower, with few builds
@@ -40,7 +40,10 @@ Benchmarks may stand in perfprop.toml of the repository:
   build = \"cargo build --release\"
   events = [\"page-faults\"]
   [history.bench]
-  sort = \"./target/release/sort 1000000\"")]
+  sort = \"./target/release/sort 1000000\"
+
+A benchmark reads an empty standard input, and what it prints goes to /dev/null. Programs may do less then: GNU grep stops at the first
+match (count them with -c, or write sh -c './grep x words.txt | cat > /dev/null').")]
 pub(super) struct RunArgs {
     /// The commits: FROM..TO as git has it, along first parents, without FROM; or a single one
     #[arg(value_name = "RANGE", required_unless_present = "all")]
@@ -126,6 +129,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
         repeats: args.repeat.unwrap_or(REPEATS) as usize,
         ..args.measured.options(&repository)?
     };
+    need_programs(&options, &repository)?;
     note(&repository)?;
     let cache = args.measured.cache(&repository)?;
     let checkout = Checkout::new(&repository, &cache).map_err(|error| of_history(error.into()))?;
@@ -237,6 +241,20 @@ impl MeasuredArgs {
             None => Ok(cache_folder()?.join(project_name(repository))),
         }
     }
+}
+
+/// Names of files that say how `make` builds.
+const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+
+/// Refuses benchmarks whose program is in none of the commits, where nothing is built that could make it.
+pub(super) fn need_programs(options: &HistoryOptions, repository: &Repository) -> Result<(), Error> {
+    let found = unbuilt_program(&options.plan, &options.commits, repository).map_err(of_git)?;
+    let Some(program) = found else { return Ok(()) };
+    let (root, program) = (repository.root(), quoted(program));
+    let build = if MAKEFILES.iter().any(|name| root.join(name).exists()) { "make" } else { "COMMAND" };
+    Err(Error::Usage(format!(
+        "{program} isn't in the repository, and nothing is built, as there is no Cargo.toml here: say what builds it with --build {build}"
+    )))
 }
 
 /// What is worth knowing of the repository.

@@ -60,7 +60,8 @@ pub struct BenchmarkResult {
     pub params: Vec<Vec<String>>,
     /// The benchmark's version when it was run; `None` in old files.
     pub version: Option<String>,
-    /// When it was begun, in milliseconds since 1970.
+    /// When the run that measured it began, in milliseconds since 1970: of perfprop's own results the last `history run`, which has one
+    /// time for all commits that it measured in turns.
     pub started_at: Option<i64>,
     /// How long it took in seconds.
     pub duration: Option<f64>,

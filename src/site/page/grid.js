@@ -49,11 +49,12 @@
   };
 
   // The regressions of each commit: the largest, and how many others there are.
+  const OTHERS = 14;
   const byCommit = (rises) => {
     const groups = new Map();
     for (const rise of rises) {
       const key = rise[5] + " " + rise[6];
-      if (groups.has(key)) groups.get(key)[12]++;
+      if (groups.has(key)) groups.get(key)[OTHERS]++;
       else groups.set(key, [...rise, 0]);
     }
     return [...groups.values()];
@@ -61,7 +62,8 @@
 
   // Rows of regressions, as the first page and the list of all have them.
   perfprop.riseTable = (rises) => {
-    const row = ([at, line, before, after, chance, last, , hashBefore, hash, date, subject, commits, others = 0]) => {
+    const row = ([at, line, before, after, chance, last, , hashBefore, hash, date, subject, commits, best, half, others = 0]) => {
+      const by = numbers.change(before, after), left = numbers.change(before, best);
       const series = data.index.series[at];
       const entry = data.index.entries.find((one) => one[SERIES] === at && one[LINE] === line);
       const where = perfprop.where(series);
@@ -71,7 +73,7 @@
         make("td", {}, make("a", { href: perfprop.toSeries(series, line, { at: hash }) }, perfprop.entryName(series, entry?.[PARAMS] ?? [])), where ? make("span", { class: "dim" }, " " + where) : null,
           others ? make("span", {}, " and ", make("a", { href: perfprop.to("commit", [hash]) }, numbers.count(others) + " more")) : null),
         make("td", { class: "number", "data-head": "Level" }, numbers.value(before, series[2]) + " → " + numbers.value(after, series[2])),
-        make("td", { class: "number worse", "data-head": "Change" }, numbers.change(before, after)),
+        make("td", { class: "number worse", "data-head": "Change" }, by + (half === null ? "" : " ±" + numbers.percent(half)), left === by ? null : make("span", { class: "dim" }, " of which " + left + " is left")),
         make("td", { class: "number", "data-head": "Chance" }, numbers.chance(chance)),
         make("td", { "data-head": commits === 1 ? "Commit" : "One of " + numbers.count(commits) + " commits" }, make("a", { class: "hash", href: perfprop.to("commit", [hash]) }, which), " " + subject));
     };

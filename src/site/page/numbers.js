@@ -72,5 +72,5 @@ perfprop.numbers = (() => {
   const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
   const many = (number, word) => count(number) + " " + word + (number === 1 ? "" : "s");
 
-  return { none, value, ticks, part, change, changeBy, interval, certainty, chance, date, count, many };
+  return { none, value, ticks, percent, part, change, changeBy, interval, certainty, chance, date, count, many };
 })();

@@ -8,6 +8,8 @@ pub mod units;
 
 pub mod defaults;
 
+pub mod codes;
+
 pub mod random;
 
 pub mod names;

@@ -15,8 +15,9 @@ use super::input::is_dash;
 use super::pager::{Pager, Paging};
 use super::perf_compat;
 use super::stream::message;
-#[cfg(feature = "bench")]
 use crate::bench::SweepError;
+#[cfg(feature = "bench")]
+use crate::codes::ErrorCode::E06;
 use crate::events::TracefsError;
 use crate::machine::Host;
 use crate::measure;
@@ -480,7 +481,7 @@ fn measuring(f: &mut fmt::Formatter<'_>, error: &measure::Error) -> fmt::Result 
         measure::Error::Command { command, source, similar: _ } if source.kind() == io::ErrorKind::NotFound => {
             let Some(instead) = perf_compat::instead_below_stat(command) else { return error.fmt(f) };
             let command = command.to_string_lossy();
-            writeln!(f, "perfprop: E06 {}: command not found (nothing was measured)", shown(&command))?;
+            writeln!(f, "{E06} {}: command not found (nothing was measured)", shown(&command))?;
             write!(f, "      perfprop has no stat {command}: {instead}")
         }
         error => error.fmt(f),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::machine::TracefsError;
 use super::modifiers::LettersError;
+use crate::codes::ErrorCode::E03;
 use crate::names;
 
 /// An option that takes names of events.
@@ -203,24 +204,24 @@ impl Problem {
         match &self.cause {
             EventErrorCause::Syntax { at, expected } => syntax(f, option, &self.text, *at, expected),
             EventErrorCause::Unknown { name, similar, pattern, list } => {
-                write!(f, "perfprop: E03 unknown event '{}' {place}", shown(name))?;
+                write!(f, "{E03} unknown event '{}' {place}", shown(name))?;
                 hints(f, similar, pattern.as_deref(), list)
             }
             EventErrorCause::NoPmu { pmu, known } => {
-                write!(f, "perfprop: E03 no PMU '{}' for '{text}' {place}", shown(pmu))?;
+                write!(f, "{E03} no PMU '{}' for '{text}' {place}", shown(pmu))?;
                 write!(f, "\n      PMUs of this machine: {}", listed(known))
             }
             EventErrorCause::NoTerm { pmu, term, known } => {
-                write!(f, "perfprop: E03 no term '{}' in '{text}' {place}", shown(term))?;
+                write!(f, "{E03} no term '{}' in '{text}' {place}", shown(term))?;
                 let of = if pmu.is_empty() { "this event".to_owned() } else { format!("PMU {}", shown(pmu)) };
                 write!(f, "\n      terms of {of}: {}", listed(known))
             }
             EventErrorCause::Tracefs(error) => {
-                write!(f, "perfprop: E03 can't look up '{text}' {place}: the list of tracepoints can't be read")?;
+                write!(f, "{E03} can't look up '{text}' {place}: the list of tracepoints can't be read")?;
                 write!(f, "\n      {error}")
             }
             other => {
-                write!(f, "perfprop: E03 bad event '{text}' {place}\n      ")?;
+                write!(f, "{E03} bad event '{text}' {place}\n      ")?;
                 plain(f, other)
             }
         }
@@ -339,7 +340,7 @@ fn syntax(f: &mut Formatter<'_>, option: EventOption, text: &str, at: usize, exp
     let after: String = text[at..].chars().take(AROUND).collect();
     let dots = if from > 0 { "..." } else { "" };
     let before = format!("{dots}{}", shown(&before));
-    writeln!(f, "perfprop: E03 cannot read the events in {option}: expected {expected}")?;
+    writeln!(f, "{E03} cannot read the events in {option}: expected {expected}")?;
     writeln!(f, "      {before}{}", shown(&after))?;
     write!(f, "      {:width$}^ here", "", width = before.chars().count())
 }

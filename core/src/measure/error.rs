@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 
 use super::command::missing_interpreter;
 use super::denied;
+use crate::codes::ErrorCode::{E02, E04, E05, E06, E11, E12, E15};
 use crate::events::{EventError, TableError};
 use crate::files::{self, ExpectedFile};
 use crate::host::HostFiles;
@@ -124,17 +125,18 @@ impl fmt::Display for Error {
             Self::NoCounters { events, has_pmu, guest } => no_counters(f, events, *has_pmu, guest.as_deref()),
             Self::WholeCpus { events, cpus } => write!(
                 f,
-                "perfprop: E02 counted for whole CPUs, on CPU {cpus}, and not for a program or other CPUs: {}\n      \
+                "{E02} counted for whole CPUs, on CPU {cpus}, and not for a program or other CPUs: {}\n      \
                  all that is counted there:  -a, without -C",
                 shown(&events.join(", "))
             ),
-            Self::NoValgrind => f.write_str(
-                "perfprop: E15 --source emulate needs valgrind, which is not in PATH (nothing was started)\n      \
+            Self::NoValgrind => write!(
+                f,
+                "{E15} --source emulate needs valgrind, which is not in PATH (nothing was started)\n      \
                  install it:  apt install valgrind   or: dnf install valgrind   or: pacman -S valgrind",
             ),
             Self::NotModelled(reasons) => write!(
                 f,
-                "perfprop: E02 the emulated PMU lacks events that were asked for\n      {}\n      what it counts:  perfprop list --source emulate",
+                "{E02} the emulated PMU lacks events that were asked for\n      {}\n      what it counts:  perfprop list --source emulate",
                 shown(&reasons.join("; "))
             ),
             Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
@@ -168,7 +170,7 @@ fn stopped(f: &mut fmt::Formatter<'_>, signal: i32) -> fmt::Result {
 fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, guest: Option<&str>) -> fmt::Result {
     let names = shown(&events.join(",")).into_owned();
     if has_pmu {
-        writeln!(f, "perfprop: E02 this machine's PMU counts none of {names} (ENOENT)")?;
+        writeln!(f, "{E02} this machine's PMU counts none of {names} (ENOENT)")?;
         return write!(f, "      what it counts:  perfprop list   try: perfprop check -e {names}");
     }
     let (guest, remedy) = match guest {
@@ -177,7 +179,7 @@ fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, gue
     };
     writeln!(
         f,
-        "perfprop: E02 this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)"
+        "{E02} this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)"
     )?;
     write!(f, "      root does not help. {remedy} software events:  -e task-clock,page-faults   try: perfprop check")
 }
@@ -199,7 +201,7 @@ fn no_command(
     let name = command.to_string_lossy();
     // An empty name is nothing to see.
     let name = if name.is_empty() { "''".into() } else { shown(&name) };
-    write!(f, "perfprop: E06 {name}: {reason} (nothing was measured)")?;
+    write!(f, "{E06} {name}: {reason} (nothing was measured)")?;
     match similar {
         Some(similar) => write!(f, "\n      did you mean {}?", shown(similar)),
         None if source.kind() == io::ErrorKind::PermissionDenied && is_program(Path::new(command)) => {
@@ -224,7 +226,7 @@ fn unschedulable(f: &mut fmt::Formatter<'_>, group: &Unschedulable, has_watchdog
     let all = shown(&names.join(",")).into_owned();
     writeln!(
         f,
-        "perfprop: E04 group {{{all}}} cannot be scheduled: of its {needed} events {fit} fit on the counters at once{holds}"
+        "{E04} group {{{all}}} cannot be scheduled: of its {needed} events {fit} fit on the counters at once{holds}"
     )?;
     let too_many = needed - fit;
     write!(f, "      each event opens alone. Remove {too_many}, or drop the braces to let them take turns")?;
@@ -240,7 +242,7 @@ fn has_ended(f: &mut fmt::Formatter<'_>, pid: Pid) -> fmt::Result {
     let name = process::name(parent).unwrap_or_default();
     write!(
         f,
-        "E11 perfprop: pid {pid} has ended; its parent, {} ({parent}), has not waited for it yet\n      \
+        "{E11} pid {pid} has ended; its parent, {} ({parent}), has not waited for it yet\n      \
          to measure it the next time:  -- ./prog in place of -p {pid}",
         shown(&name)
     )
@@ -251,13 +253,13 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
         OpenError::NoProcess(pid) if process::unwaited_parent(*pid).is_some() => has_ended(f, *pid),
         OpenError::NoProcess(pid) => write!(
             f,
-            "perfprop: E11 pid {pid} does not exist (ESRCH)\n      \
+            "{E11} pid {pid} does not exist (ESRCH)\n      \
              find it by its name:  pgrep -a NAME\n      \
              or start it to measure it:  -- ./prog in place of -p {pid}"
         ),
         OpenError::NoThread(tid) => write!(
             f,
-            "perfprop: E11 thread {tid} does not exist (ESRCH)\n      \
+            "{E11} thread {tid} does not exist (ESRCH)\n      \
              those of a process:  ls /proc/PID/task\n      \
              or start a program to measure it:  -- ./prog in place of -t {tid}"
         ),
@@ -275,7 +277,7 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
             let (names, member) = (names.join(","), shown(member).into_owned());
             writeln!(
                 f,
-                "perfprop: E04 group {{{}}} cannot be counted together: {member} does not join it ({source})",
+                "{E04} group {{{}}} cannot be counted together: {member} does not join it ({source})",
                 shown(&names)
             )?;
             write!(f, "      drop the braces to let its events take turns")
@@ -283,7 +285,7 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
         OpenError::Torn { names, member, reason } => {
             let (names, member) = (names.join(","), shown(member).into_owned());
             let reason = shown(reason);
-            writeln!(f, "perfprop: E04 group {{{}}} cannot be counted as a whole: {member}: {reason}", shown(&names))?;
+            writeln!(f, "{E04} group {{{}}} cannot be counted as a whole: {member}: {reason}", shown(&names))?;
             write!(f, "      leave {member} out, or drop the braces to count the others")
         }
         OpenError::Event { name, source } => write!(f, "perfprop: cannot count {}: {source}", shown(name)),
@@ -295,7 +297,7 @@ fn not_yours(f: &mut fmt::Formatter<'_>, pid: Pid) -> fmt::Result {
     let owner = process::owner(pid).unwrap_or_default();
     let uid = nix::unistd::geteuid();
     let name = shown(&name);
-    writeln!(f, "perfprop: E12 not allowed to measure pid {pid} ({name}, owner uid {owner}) as uid {uid} (EACCES)")?;
+    writeln!(f, "{E12} not allowed to measure pid {pid} ({name}, owner uid {owner}) as uid {uid} (EACCES)")?;
     write!(
         f,
         "      run as that user, or:  sudo {} ... -p {pid}   lowering perf_event_paranoid will not help: it is not your process",
@@ -313,7 +315,7 @@ fn too_many_files(
     let places = counted(places, "place");
     writeln!(
         f,
-        "perfprop: E05 too many open files: {events} events in {places} need {needed} descriptors beside perfprop's own, limit is {limit} (EMFILE)"
+        "{E05} too many open files: {events} events in {places} need {needed} descriptors beside perfprop's own, limit is {limit} (EMFILE)"
     )?;
     // A user can't raise a hard limit; in a shell of root's, `ulimit -n` would do.
     let enough = needed + OWN_DESCRIPTORS;
@@ -347,7 +349,7 @@ mod tests {
         let own = std::process::id();
         let text = told();
         child.wait().unwrap();
-        assert!(text.starts_with(&format!("E11 perfprop: pid {pid} has ended; its parent, ")), "{text}");
+        assert!(text.starts_with(&format!("perfprop: E11 pid {pid} has ended; its parent, ")), "{text}");
         assert!(text.contains(&format!("({own}), has not waited for it yet")), "{text}");
         assert!(told().contains("does not exist"));
     }

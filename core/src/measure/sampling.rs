@@ -5,6 +5,7 @@ use std::{fmt, io};
 use nix::errno::Errno;
 
 use super::{Error, MeasureOptions, denied, resolver};
+use crate::codes::ErrorCode::E14;
 use crate::events::{Event, EventKind, Machine};
 use crate::machine::{Denial, Host};
 use crate::names::shown;
@@ -216,7 +217,7 @@ pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError, denied: Op
     match error {
         StackError::NoEvent(unsampled) => {
             let reasons: Vec<_> = unsampled.iter().map(reason).collect();
-            write!(f, "perfprop: E14 no call stacks can be sampled: {}", reasons.join("; "))?;
+            write!(f, "{E14} no call stacks can be sampled: {}", reasons.join("; "))?;
             let is_forbidden = |event: &live::Unsampled| event.source.kind() == io::ErrorKind::PermissionDenied;
             match denied {
                 Some((denial, works_alone)) => denied::what_helps(f, denial, works_alone),
@@ -225,11 +226,11 @@ pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError, denied: Op
             }
         }
         StackError::NoLbr => {
-            writeln!(f, "perfprop: E14 this processor keeps no record of calls (LBR): most virtual machines hide it")?;
+            writeln!(f, "{E14} this processor keeps no record of calls (LBR): most virtual machines hide it")?;
             write!(f, "      use -g alone: it takes frame pointers, and copies of the stack where those are missing")
         }
         StackError::NoUnwinding => {
-            writeln!(f, "perfprop: E14 stacks of this processor can't be unwound by unwind information")?;
+            writeln!(f, "{E14} stacks of this processor can't be unwound by unwind information")?;
             write!(f, "      use -g with programs that are built with frame pointers")
         }
         StackError::Locked { needed, limit_kb } => {
@@ -237,7 +238,7 @@ pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError, denied: Op
             let limit = limit_kb.map_or_else(String::new, |limit| format!("; perf_event_mlock_kb is {limit}"));
             writeln!(
                 f,
-                "perfprop: E14 ring buffers need {needed} KiB of locked memory at least, and this user may lock no more (EPERM{limit})"
+                "{E14} ring buffers need {needed} KiB of locked memory at least, and this user may lock no more (EPERM{limit})"
             )?;
             let raised = limit_kb.unwrap_or(MLOCK_KB) * 2;
             write!(f, "      end other profilers of this user, or:  sudo sysctl kernel.perf_event_mlock_kb={raised}")

@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::derived::DURATION;
 use super::{Catalog, Facts, Formulas, Grouping, Metric, list};
+use crate::codes::ErrorCode::E13;
 use crate::events::{Event, Group, GroupBinding};
 use crate::expr::{Expr, Fact};
 use crate::host::HostFiles;
@@ -60,10 +61,10 @@ impl fmt::Display for Unknown {
                 [] => "all: perfprop list metric".to_owned(),
                 similar => format!("did you mean {}?   all: perfprop list metric", shown(&similar.join(", "))),
             };
-            lines.push(format!("perfprop: E13 unknown metric '{}'\n      {help}", shown(name)));
+            lines.push(format!("{E13} unknown metric '{}'\n      {help}", shown(name)));
         }
         for Skipped { name, reason } in &self.impossible {
-            lines.push(format!("perfprop: E13 the metric {} can't be measured here: {reason}", shown(name)));
+            lines.push(format!("{E13} the metric {} can't be measured here: {reason}", shown(name)));
         }
         f.write_str(&lines.join("\n"))
     }

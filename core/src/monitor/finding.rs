@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Monitor, PhaseChange};
+use crate::codes::ErrorCode::{E01, E02, E11};
 use crate::estimate::RelationIndex;
 use crate::names::first_of;
 use crate::number::{clock, counted, whole_share};
@@ -195,8 +196,8 @@ impl Finding {
             Self::LostRounds { .. } => "W01",
             Self::WentBackwards { .. } => "W02",
             Self::LowRunRatio { .. } => "W03",
-            Self::NotSupported { .. } => "E02",
-            Self::Forbidden { .. } => "E01",
+            Self::NotSupported { .. } => E02.name(),
+            Self::Forbidden { .. } => E01.name(),
             Self::UserOnly { .. } => "W06",
             Self::RelationInactive { .. } => "W07",
             Self::RelationViolated { .. } => "W08",
@@ -213,7 +214,7 @@ impl Finding {
             Self::LevelChanged { .. } => "W18",
             Self::ChangesOften { .. } => "W19",
             Self::InUse { .. } => "W21",
-            Self::TargetEnded => "E11",
+            Self::TargetEnded => E11.name(),
         }
     }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::TextPlace;
+use crate::codes::ErrorCode::E07;
 use crate::names::{first_of, nearest, shown, shown_path};
 
 /// The part of a line that something is wrong with, ready for a terminal.
@@ -36,7 +37,7 @@ pub struct Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "perfprop: E07 relation file ")?;
+        write!(f, "{E07} relation file ")?;
         match &self.excerpt {
             None => write!(f, "{}: {}", shown(&self.place.file), self.message)?,
             Some(excerpt) => {
@@ -140,7 +141,7 @@ pub struct LoadError {
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "perfprop: E07 relation file {}: {}", shown_path(&self.path), unreadable(&self.error))?;
+        write!(f, "{E07} relation file {}: {}", shown_path(&self.path), unreadable(&self.error))?;
         if self.error.kind() == io::ErrorKind::NotFound {
             match similar_file(&self.path) {
                 Some(similar) => write!(f, "\n      did you mean {}?", shown_path(&similar))?,

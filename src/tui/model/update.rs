@@ -1,6 +1,5 @@
 //! Updates the model by a message, and returns what the loop is to do.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use ratatui::crossterm::event::KeyEventKind;
@@ -49,11 +48,11 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             true
         }
         Message::Failed(error) => {
-            model.refuse(shown(without_program(&error).as_ref()).into_owned());
+            model.refuse(shown(without_program(&error)).into_owned());
             true
         }
         Message::SamplingRefused(words) => {
-            let words: Vec<_> = words.lines().map(|line| shown(&without_program(line.trim())).into_owned()).collect();
+            let words: Vec<_> = words.lines().map(|line| shown(without_program(line.trim())).into_owned()).collect();
             model.refuse(words.first().cloned().unwrap_or_default());
             model.sampling_refused = Some(words.join("\n"));
             true
@@ -116,16 +115,8 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
 }
 
 /// An error without the program's name, which stands on every screen: `E14 no call stacks can be sampled`.
-fn without_program(error: &str) -> Cow<'_, str> {
-    match error.split_once("perfprop: ") {
-        Some((code, rest)) if code.is_empty() || is_error_code(code.trim_end()) => format!("{code}{rest}").into(),
-        _ => error.into(),
-    }
-}
-
-/// Whether a text is a code such as `E14`.
-fn is_error_code(text: &str) -> bool {
-    text.strip_prefix('E').is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()))
+fn without_program(error: &str) -> &str {
+    error.strip_prefix("perfprop: ").unwrap_or(error)
 }
 
 /// Says where something was saved, and what isn't in it.

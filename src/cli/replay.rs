@@ -176,9 +176,7 @@ fn check_time(args: &ReplayArgs, recording: &Recording) -> Result<(), Error> {
 
 /// A monitor that has seen the rounds up to a time, and the end if that is not behind it.
 pub(super) fn seen(recording: &Recording, mut monitor: Monitor, at: WallNs) -> Monitor {
-    for RecordedRound { round, lost } in recording.rounds.iter().take_while(|recorded| recorded.round.at <= at) {
-        monitor.round(round, *lost);
-    }
+    monitor.take_rounds(recording.rounds.iter().take_while(|recorded| recorded.round.at <= at));
     if recording.length() <= at {
         monitor.end(recording.end_or_last());
     }
@@ -241,9 +239,7 @@ fn dump(
         None => seen(recording, setup.monitor(), at),
         Some(range) => {
             let (rounds, mut monitor) = begun(args, recording, setup)?;
-            for RecordedRound { round, lost } in rounds {
-                monitor.round(round, *lost);
-            }
+            monitor.take_rounds(rounds);
             close(&mut monitor, recording, range.to);
             monitor
         }

@@ -21,7 +21,7 @@ use crate::plan::RowIndex;
 use crate::rates::{Confidence, Delta, Error, ScopeIndex, Tally, Uncertain};
 use crate::relations::Relation;
 use crate::run::{End, Header, MeasuredEvent, MeasuredTarget};
-use crate::sources::{Reading, Round, Scope};
+use crate::sources::{Reading, RecordedRound, Round, Scope};
 use crate::units::{CpuNs, WallNs};
 
 mod anchors;
@@ -175,6 +175,13 @@ impl Monitor {
     pub fn without_history(mut self) -> Self {
         self.kept = 1;
         self
+    }
+
+    /// Takes rounds as they were recorded.
+    pub fn take_rounds<'a>(&mut self, rounds: impl IntoIterator<Item = &'a RecordedRound>) {
+        for RecordedRound { round, lost } in rounds {
+            self.round(round, *lost);
+        }
     }
 
     /// Takes a round; says whether it closed an interval.

@@ -104,9 +104,7 @@ pub fn phase_changes<'a>(
 ) -> Vec<PhaseChange> {
     let estimator = EstimatorKind::Scale.build(&header.estimated_events(), &[]);
     let mut monitor = Monitor::new(header, Vec::new(), estimator).without_history();
-    for RecordedRound { round, lost } in rounds {
-        monitor.round(round, *lost);
-    }
+    monitor.take_rounds(rounds);
     monitor.end(end);
     monitor.phases.changes
 }

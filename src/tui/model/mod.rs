@@ -19,7 +19,6 @@ use crate::names::shown;
 use crate::plan::RowIndex;
 use crate::recording::TimeRange;
 use crate::relations::Relation;
-use crate::sources::RecordedRound;
 use crate::stacks::{FirstLevel, ProfileSpan};
 use crate::units::WallNs;
 
@@ -293,9 +292,7 @@ impl ScreenModel {
     }
 
     pub(super) fn catch_up(&mut self) {
-        for RecordedRound { round, lost } in self.rounds.take() {
-            self.monitor.round(round, *lost);
-        }
+        self.monitor.take_rounds(self.rounds.take());
         if let (None, Some(end)) = (self.monitor.ended(), &self.rounds.end) {
             self.monitor.end(end.clone());
         }

@@ -8,7 +8,7 @@ use crate::estimate::{Estimate, RelationState, Weakness};
 use crate::events::EventKind;
 use crate::plan::RowIndex;
 use crate::rates::{Delta, Uncertain};
-use crate::run::{End, MeasuredEvent};
+use crate::run::{End, MeasuredEvent, UncountedRows};
 use crate::sources::{Round, Status};
 use crate::units::{CpuNs, WallNs};
 
@@ -96,12 +96,9 @@ impl Monitor {
     /// Notes the events of which a part isn't counted from now on.
     pub(super) fn note_uncounted(&mut self, round: &Round) {
         let mut events = Vec::new();
-        let is_of_units =
-            |event: RowIndex| self.header.events.get(event).is_some_and(|event| !event.event.units().is_empty());
-        let (lacking, taken_off): (Vec<RowIndex>, Vec<_>) =
-            round.uncounted.iter().partition(|&&event| is_of_units(event));
+        let UncountedRows { lacks_unit, taken_off } = self.header.uncounted_rows(round);
         self.tracks.iter_mut().for_each(|track| track.lacks_unit = false);
-        for event in lacking {
+        for event in lacks_unit {
             self.tracks[event].lacks_unit = true;
         }
         for event in taken_off {

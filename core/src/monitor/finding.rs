@@ -204,7 +204,7 @@ impl Finding {
             Self::RelationRecovered { .. } => "W09",
             Self::Modelled => "W20",
             Self::OneKindOfCore { .. } => "W10",
-            Self::TakenOff { .. } => "W11",
+            Self::TakenOff { .. } => TAKEN_OFF,
             Self::Gone { .. } => "W12",
             Self::UncountedTime { .. } => "W13",
             Self::LacksUnits { .. } => "W14",
@@ -355,8 +355,7 @@ impl FindingText<'_> {
 fn uncounted_time(f: &mut fmt::Formatter<'_>, uncounted: CpuNs, all: CpuNs) -> fmt::Result {
     write!(
         f,
-        "not counted: {:.2} s of {:.2} s CPU time. The kernel takes the counters off a child that is setuid \
-         or setgid, has file capabilities or can't be read by its user; root can count it: sudo \"$(command -v perfprop)\" ...",
+        "not counted: {:.2} s of {:.2} s CPU time. The kernel takes the counters off a child that is {WITH_RIGHTS}",
         uncounted.as_secs(),
         all.as_secs()
     )
@@ -418,10 +417,14 @@ impl fmt::Display for FindingText<'_> {
     }
 }
 
+/// What the kernel lets no plain user count, and who can.
+const WITH_RIGHTS: &str = "setuid or setgid, has file capabilities or can't be read by its user; \
+                           root can count it: sudo \"$(command -v perfprop)\" ...";
+
+/// The code of [`Finding::TakenOff`].
+pub const TAKEN_OFF: &str = "W11";
+
 /// What it means that the kernel took the counters off what is called so.
 pub fn taken_off_at_exec(who: &str) -> String {
-    format!(
-        "not counted from its exec on: {who}. The kernel took the counters off, as the program is setuid or setgid, \
-         has file capabilities or can't be read by its user; root can count it: sudo \"$(command -v perfprop)\" ..."
-    )
+    format!("not counted from its exec on: {who}. The kernel took the counters off, as the program is {WITH_RIGHTS}")
 }

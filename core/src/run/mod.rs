@@ -12,6 +12,7 @@ use crate::defaults::is_default;
 use crate::events::Event;
 use crate::plan::RowIndex;
 use crate::rates::ScopeIndex;
+use crate::sources::Round;
 use crate::sources::emulate::CacheModel;
 use crate::units::WallNs;
 
@@ -113,6 +114,15 @@ pub struct RelationFile {
     pub text: String,
 }
 
+/// The rows of which a part isn't counted from a round on, by the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UncountedRows {
+    /// Those of events with several units, one of which hasn't been on a counter so far.
+    pub lacks_unit: Vec<RowIndex>,
+    /// Those that the kernel took the counters off, as a task executed a program with rights of its own.
+    pub taken_off: Vec<RowIndex>,
+}
+
 impl Header {
     /// The header of a run that begins with the epoch, counts nothing and has no rounds: what isn't said of a run.
     pub fn new(target: MeasuredTarget, estimator: &str) -> Self {
@@ -137,6 +147,13 @@ impl Header {
             interval_ns: WallNs(0),
             first_interval_ns: None,
         }
+    }
+
+    /// Why the rows that a round tells of are uncounted in part.
+    pub fn uncounted_rows(&self, round: &Round) -> UncountedRows {
+        let has_units = |&row: &RowIndex| self.events.get(row).is_some_and(|event| !event.event.units().is_empty());
+        let (lacks_unit, taken_off) = round.uncounted.iter().copied().partition(has_units);
+        UncountedRows { lacks_unit, taken_off }
     }
 
     /// When the first interval ends.

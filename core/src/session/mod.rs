@@ -189,14 +189,13 @@ impl Session {
         self.stacks.as_ref()
     }
 
-    /// Begins to sample the call stacks that `launch` asks for, of what is counted already; of a command, the processes that it has
-    /// now and those that they start.
+    /// Begins to sample the call stacks that are wanted of what `launch` told to count, and is counted already; of a
+    /// command, the processes that it has now and those that they start.
     ///
     /// # Errors
     /// See [`StartError`]; counting goes on.
     #[cfg(feature = "stacks")]
-    pub fn begin_stacks(&mut self, launch: &Launch) -> Result<(), StartError> {
-        let wanted = launch.stacks.as_ref().ok_or(StartError::NoTarget)?;
+    pub fn begin_stacks(&mut self, wanted: &live::StackRequest, launch: &Launch) -> Result<(), StartError> {
         let kind = match (&launch.target, self.running_command()) {
             (Some(kind), _) => kind.clone(),
             (None, Some(pid)) => TargetKind::Processes(std::iter::once(pid).chain(process::descendants(pid)).collect()),

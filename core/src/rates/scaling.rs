@@ -10,33 +10,37 @@ use crate::units::CpuNs;
 /// running     ├──┤      ├──┤      ├──┤         R    estimate = count x E / R
 /// ```
 ///
-/// The error is that of a ratio estimate from a systematic sample: the counts of the event's stays on a counter
-/// deviate from `rate x running` by `d_i`, and
+/// The variance of the estimate has three terms. All rates are per ms, their mean is `m = count / R`, and there are `n`
+/// stays on a counter:
 ///
 /// ```text
-/// Var(estimate) = (E/R)^2 (1 - R/E) n/(n-1) sum (d_i - d_(i-1))^2 / 2
+/// sampling    (E/R)^2 (1 - R/E) n/(n-1) sum (d_i - d_(i-1))^2 / 2
+/// beginning   L^2 max(s^2 (1 + 1/n), b)
+/// pause       P^2 max(0, s^2 (1 + 1/n) - m/t)
 /// ```
 ///
-/// (Cochran, "Sampling Techniques", 1977, section 6.3, with the successive differences of Wolter,
-/// "Introduction to Variance Estimation", 2007, section 8.2, which a slow drift of the program
-/// doesn't inflate.) It is never below what a Poisson process of the same count would leave
-/// unseen (`Delta::unseen_variance`).
+/// - *sampling*: that of a ratio estimate from a systematic sample, whose stays' counts deviate from `m x running` by
+///   `d_i`. It is never below what a Poisson process of the same count would leave unseen (`Delta::unseen_variance`).
+///   Source: Cochran, "Sampling Techniques", 1977, section 6.3, with the successive differences of Wolter, "Introduction
+///   to Variance Estimation", 2007, section 8.2, which a slow drift of the program doesn't inflate.
+/// - *beginning*: a program's beginning is not like the rest of it. What passed of a run before the event's first slice,
+///   L, is therefore no part of the sample but predicted from it, with the spread `s` of the rates between stays in place
+///   of the error of their mean: the variance of one more observation (Hahn and Meeker, "Statistical Intervals", 1991,
+///   chapter 4). Where events that were seen from the beginning had `u` times their mean rate in their first stay, in the
+///   median, this event may have had so much as well: `b` is the variance of which an error of the rate of `m (u - 1)` is
+///   the end at 95 %. Of events that every program has many of when it begins, a [`Tally`](super::Tally) knows the most
+///   that L may have had.
+/// - *pause*: the longest time off the counters, P, is no part of the sample either if it is far longer than all others,
+///   as after a perfprop that was stopped, or got no CPU. It is predicted as well, with the spread of rates beyond what a
+///   Poisson process has in stays of the mean length t, `m/t`: in a long time that averages out.
 ///
 /// A stay on a counter is one sample however many rounds it lasts: rounds that follow one another are alike. Two rounds
 /// are one stay if the event ran for all of one of them. Where a part of a run holds few stays, their variance is taken
 /// from the run ([`Scaling::scaled_within`]).
 ///
-/// A program's beginning is not like the rest of it. What passed of a run before the event's first slice,
-/// L, is therefore no part of the sample but predicted from it, with the spread `s` of the rates between
-/// stays instead of the error of their mean: `Var += L^2 s^2 (1 + 1/n)`. Where events that were seen from the beginning had `u` times
-/// their mean rate in their first stay, in the median, this event may have had so much as well: the variance is at least that of
-/// an error of `L m (u - 1)` at 95 %, with the mean rate `m`. Of events that every program has many of when it begins, a [`Tally`](super::Tally)
-/// knows the most that L may have had. So is the longest time off the counters, P, if it is far longer than all others, as after a
-/// perfprop that was stopped, or got no CPU: `Var += P^2 (s^2 - m / t) (1 + 1/n)`, with the spread of rates beyond Poisson's, in stays
-/// of the mean length t. An event that was never seen
-/// but not looked for in the beginning has no count: nothing tells the size of a burst there, and 0 times
-/// E / R would say that there was none. Nor has one that was looked for in few stays, and not in nearly all of the time: it
-/// may have had a burst between them.
+/// An event that was never seen but not looked for in the beginning has no count: nothing tells the size of a burst there,
+/// and 0 times E / R would say that there was none. Nor has one that was looked for in few stays, and not in nearly all of
+/// the time: it may have had a burst between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scaling {
     total: Delta,
@@ -57,7 +61,8 @@ struct Gaps {
     longest: f64,
 }
 
-/// A gap that is so many times as long as the mean of the others is none of a rotation.
+/// A gap that is so many times as long as the mean of the others is none of a rotation. Chosen: of gaps as irregular as a
+/// Poisson process', one of e^10, which is 22,000, is so long, and a rotation's are far more regular.
 const PAUSE: f64 = 10.0;
 
 impl Gaps {

@@ -345,7 +345,7 @@ fn beginnings(header: &Header) -> Vec<f64> {
         Scope::All if begins => most_per_ms_at_startup(&event.event),
         _ => 0.0,
     };
-    header.events.iter().chain(header.added().map(|(_, event)| event)).map(most).collect()
+    header.estimated().map(most).collect()
 }
 
 /// A count of a part, of which nobody knows how far it is from the whole.
@@ -433,10 +433,7 @@ impl Monitor {
         match cause {
             Cause::Relation(relation) => self.relations.get(relation).map_or("", |relation| &relation.id),
             Cause::Weighting => "weighting",
-            Cause::Event(event) => match event.checked_sub(self.header.events.len()) {
-                None => &self.header.events[event].event.name,
-                Some(added) => self.header.added().nth(added).map_or("", |(_, event)| &event.event.name),
-            },
+            Cause::Event(event) => self.header.estimated().nth(event).map_or("", |event| &event.event.name),
         }
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::defaults::is_default;
 use crate::events::Event;
-use crate::plan::RowIndex;
+use crate::plan::{EventIndex, RowIndex, RowLayout};
 use crate::rates::ScopeIndex;
 use crate::sources::Round;
 use crate::sources::emulate::CacheModel;
@@ -168,23 +168,26 @@ impl Header {
 
     /// The events that perfprop added, each with the place of its reading in a round.
     pub fn added(&self) -> impl Iterator<Item = (usize, &MeasuredEvent)> {
-        let readings = self.anchors.iter().zip(self.events.len()..);
-        readings.filter_map(|(anchor, reading)| match anchor {
-            Anchor::Added(event) => Some((reading, &*event.added)),
+        let layout = self.layout();
+        self.anchors.iter().enumerate().filter_map(move |(place, anchor)| match anchor {
+            Anchor::Added(event) => Some((layout.anchor(place), &*event.added)),
             Anchor::Again(_) => None,
         })
     }
 
     /// What an estimator estimates: the events, and behind them those that perfprop added.
+    pub fn estimated(&self) -> impl Iterator<Item = &MeasuredEvent> {
+        self.events.iter().chain(self.added().map(|(_, event)| event))
+    }
+
+    /// The same without what became of them.
     pub fn estimated_events(&self) -> Vec<Event> {
-        let added = self.added().map(|(_, event)| event);
-        self.events.iter().chain(added).map(|event| event.event.clone()).collect()
+        self.estimated().map(|event| event.event.clone()).collect()
     }
 
     /// The part of the target that each of these is about, by the order of the parts' first events.
     pub fn estimated_scopes(&self) -> Vec<ScopeIndex> {
-        let added = self.added().map(|(_, event)| event);
-        places(self.events.iter().chain(added).map(|event| &event.scope))
+        places(self.estimated().map(|event| &event.scope))
     }
 
     /// How many readings a round has: one for each event, each anchor and each truth.
@@ -217,11 +220,17 @@ impl Header {
         }
     }
 
+    /// Where readings stand in a round.
+    pub fn layout(&self) -> RowLayout {
+        let first = self.events.first();
+        let of_a_part = self.events.iter().take_while(|event| first.is_some_and(|first| event.scope == first.scope));
+        RowLayout::new(of_a_part.count(), self.events.len())
+    }
+
     /// The places of the first events of each part of the target.
     pub fn parts(&self) -> impl Iterator<Item = RowIndex> + use<> {
-        let first = self.events.first();
-        let length = self.events.iter().take_while(|event| first.is_some_and(|first| event.scope == first.scope));
-        (0..self.events.len()).step_by(length.count().max(1))
+        let layout = self.layout();
+        (0..layout.parts()).map(move |part| layout.row(EventIndex(0), part))
     }
 }
 

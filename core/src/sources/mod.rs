@@ -45,8 +45,9 @@ pub struct Reading {
 pub struct Round {
     /// Time at which the pass over all counters began.
     pub at: WallNs,
-    /// A reading for each event of the plan, in its order; `None` for an event that isn't open or
-    /// could not be read this time.
+    /// A reading for each event in each part of the target, behind them one for each anchor
+    /// ([`RowLayout`](crate::plan::RowLayout)), and last those of what was counted in truth, where counters were emulated.
+    /// `None` where a counter isn't open or could not be read this time.
     pub readings: Vec<Option<Reading>>,
     /// The rows of which a part isn't counted: the kernel took the counters off a task that executed a
     /// program with rights of its own, which stays so in all later rounds; or one of the event's units hasn't been on a

@@ -129,16 +129,17 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
         return Err(Error::Usage("--speed takes a number from 0 up".into()));
     }
     let (first, others) = compare::files(args)?;
+    let is_text = args.dump.is_none() && (args.print || !has_keys(first));
+    if others.is_some() {
+        check_compared(args, is_text)?;
+    }
     let recording = match (open(first, args)?, others) {
         (Opened::Recording(recording), _) => *recording,
         (Opened::Stacks(imported), None) => return imported::run(args, first, *imported),
         (Opened::Stacks(_), Some(_)) => return Err(no_recording(first)),
     };
-    let is_text = args.dump.is_none() && (args.print || !has_keys(first));
     if is_text && args.at.is_some() {
-        let instead =
-            if others.is_some() { "recordings are compared whole" } else { "text of a part: --range FROM-TO" };
-        return Err(Error::Usage(format!("--at is for screens; {instead}")));
+        return Err(Error::Usage("--at is for screens; text of a part: --range FROM-TO".into()));
     }
     if args.at.is_some() && args.speed == Some(0.0) && args.dump.is_none() {
         return Err(Error::Usage("--at plays from there, and --speed 0 shows all at once: give one of them".into()));
@@ -148,9 +149,6 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
     // Texts show no estimates of intervals.
     let shows_intervals = others.is_none() && !is_text;
     let setup = if shows_intervals && !args.as_live { setup.with_whole_run(&recording) } else { setup };
-    if args.range.is_some() && others.is_some() {
-        return Err(Error::Usage("--range is for one recording; recordings are compared whole".into()));
-    }
     let compared = others.map(|files| Compared::open(args, first, (&recording, &setup), files)).transpose()?;
     match (args.dump, compared) {
         (Some(format), compared) => dump(args, &recording, &setup, compared, format),
@@ -158,6 +156,16 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
         (None, Some(compared)) => compared.print(&recording, setup.monitor()),
         (None, None) => report::print(args, &recording, &setup),
     }
+}
+
+/// Refuses what is for one recording, where several are compared.
+fn check_compared(args: &ReplayArgs, is_text: bool) -> Result<(), Error> {
+    let refused = match (args.at, args.range) {
+        (Some(_), _) if is_text => "--at is for screens; recordings are compared whole",
+        (_, Some(_)) => "--range is for one recording; recordings are compared whole",
+        _ => return Ok(()),
+    };
+    Err(Error::Usage(refused.into()))
 }
 
 /// Refuses a time behind the end. The length that is shown is rounded, and the last interval may end late.
@@ -225,6 +233,41 @@ fn nearest_reading(recording: &Recording, at: WallNs, interval: WallNs) -> WallN
     reading.filter(|&reading| reading > at && reading - at <= WallNs(interval.0 / 2)).unwrap_or(at)
 }
 
+/// What a printed screen shows of a recording: the monitor, and the time that it stands at.
+fn dumped_part(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<(Monitor, WallNs), Error> {
+    let Some(range) = args.range else {
+        let at = nearest_reading(recording, at(args), setup.header.interval_ns);
+        return Ok((seen(recording, setup.monitor(), at), at));
+    };
+    let (rounds, mut monitor) = begun(args, recording, setup)?;
+    monitor.take_rounds(rounds);
+    close(&mut monitor, recording, range.to);
+    Ok((monitor, range.to))
+}
+
+/// How a printed screen looks.
+fn dump_options(
+    args: &ReplayArgs,
+    recording: &Recording,
+    compared: Option<&Compared>,
+    format: DumpFormat,
+) -> Result<ScreenOptions, Error> {
+    let in_picture = appearance::in_picture(&args.appearance)?;
+    let measures = compared.map_or(in_picture.measures, |compared| compared.measures);
+    let symbols = match format {
+        DumpFormat::Txt | DumpFormat::Ansi if stream::of_locale() == GlyphSet::Ascii => GlyphSet::Ascii,
+        DumpFormat::Txt | DumpFormat::Ansi | DumpFormat::Svg => in_picture.symbols,
+    };
+    Ok(ScreenOptions { mode: mode(recording, 1.0), measures, symbols, ..in_picture })
+}
+
+/// What a recording holds of all of its time, with what is told of it.
+fn outline_of(recording: &Recording, setup: &Setup) -> Outline {
+    let mut ahead = ReadAhead::new(setup.as_live().monitor());
+    let notes = ahead.read(&recording.rounds, usize::MAX, || recording.end_or_last()).cloned().unwrap_or_default();
+    Outline::of(&recording.rounds, recording.length()).with_notes(&notes)
+}
+
 /// Prints one screen, at the second asked for or at the end.
 fn dump(
     args: &ReplayArgs,
@@ -233,28 +276,11 @@ fn dump(
     compared: Option<Compared>,
     format: DumpFormat,
 ) -> Result<u8, Error> {
-    let at =
-        args.range.map_or_else(|| nearest_reading(recording, at(args), setup.header.interval_ns), |range| range.to);
-    let monitor = match args.range {
-        None => seen(recording, setup.monitor(), at),
-        Some(range) => {
-            let (rounds, mut monitor) = begun(args, recording, setup)?;
-            monitor.take_rounds(rounds);
-            close(&mut monitor, recording, range.to);
-            monitor
-        }
-    };
+    let (monitor, at) = dumped_part(args, recording, setup)?;
     let range = args.range.map(|_| TimeRange { from: monitor.began(), to: monitor.now() });
-    let in_picture = appearance::in_picture(&args.appearance)?;
-    let measures = compared.as_ref().map_or(in_picture.measures, |compared| compared.measures);
-    let symbols = match format {
-        DumpFormat::Txt | DumpFormat::Ansi if stream::of_locale() == GlyphSet::Ascii => GlyphSet::Ascii,
-        DumpFormat::Txt | DumpFormat::Ansi | DumpFormat::Svg => in_picture.symbols,
-    };
-    let options = ScreenOptions { mode: mode(recording, 1.0), measures, symbols, ..in_picture };
+    let options = dump_options(args, recording, compared.as_ref(), format)?;
     let taken = recording.rounds.partition_point(|recorded| recorded.round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
-    let rounds = newest.iter().map(|recorded| recorded.round.clone()).collect();
     let mut replayed = recording.profile().map(Replayed::new);
     let after = start(&monitor);
     let profile = recording.profile().zip(replayed.as_mut()).map(|(recorded, profile)| {
@@ -265,20 +291,17 @@ fn dump(
         };
         (tree.clone(), quality.clone())
     });
-    let screen = compare::first_screen(args, options.screen, compared.as_ref());
-    let mut ahead = ReadAhead::new(setup.as_live().monitor());
-    let notes = ahead.read(&recording.rounds, usize::MAX, || recording.end_or_last()).cloned().unwrap_or_default();
-    let outline = Some(Outline::of(&recording.rounds, recording.length()).with_notes(&notes));
     let wanted = Picture {
         size: args.size,
         format: format.into(),
-        rounds,
+        rounds: newest.iter().map(|recorded| recorded.round.clone()).collect(),
         profile,
-        outline,
+        outline: Some(outline_of(recording, setup)),
         range,
         keys: args.keys.clone(),
         ..Picture::default()
     };
+    let screen = compare::first_screen(args, options.screen, compared.as_ref());
     let mut scene = Scene::new(monitor, compared.map(Compared::others), &options);
     let picture = match (screen, &replayed) {
         (Screen::Source, Some(profile)) => {

@@ -5,7 +5,7 @@
 
 use super::{Cause, Contribution, Estimate, Estimator, Moved, RelationState, Standing, Weakness, WholeRun};
 use crate::plan::RowIndex;
-use crate::rates::{Confidence, Delta, ScopeIndex, Tally, Uncertain};
+use crate::rates::{Confidence, Delta, ScopeIndex, Tally, Uncertain, number_of_scopes};
 use crate::units::WallNs;
 
 /// An estimator for each part of the target.
@@ -28,7 +28,7 @@ impl EachPart {
         scopes: &[ScopeIndex],
         mut build: impl FnMut(&[RowIndex]) -> Box<dyn Estimator>,
     ) -> Box<dyn Estimator> {
-        let mut rows: Vec<Vec<RowIndex>> = vec![Vec::new(); scopes.iter().max().map_or(0, |last| last + 1)];
+        let mut rows: Vec<Vec<RowIndex>> = vec![Vec::new(); number_of_scopes(scopes)];
         scopes.iter().enumerate().for_each(|(row, &scope)| rows[scope].push(row));
         if rows.len() < 2 {
             return build(&(0..scopes.len()).collect::<Vec<_>>());

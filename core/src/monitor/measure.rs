@@ -4,7 +4,7 @@ use super::spread::Extremes;
 use super::{Monitor, Point, Row};
 use crate::events::{Event, EventKind, Unit};
 use crate::plan::RowIndex;
-use crate::rates::{Error, ScopeIndex, Uncertain};
+use crate::rates::{Error, ScopeIndex, Uncertain, number_of_scopes};
 use crate::run::{Header, MeasuredEvent, MeasuredTarget};
 use crate::units::{CpuNs, WallNs};
 
@@ -199,7 +199,7 @@ pub(super) fn instructions(header: &Header, scopes: &[ScopeIndex]) -> Vec<Option
     let counts = |event: &Event| {
         event.is_called("instructions") || event.name_on_core() == "instructions" || event.canonical == "Ir"
     };
-    let mut of_scopes: Vec<Vec<RowIndex>> = vec![Vec::new(); scopes.iter().max().map_or(0, |last| last + 1)];
+    let mut of_scopes: Vec<Vec<RowIndex>> = vec![Vec::new(); number_of_scopes(scopes)];
     for (index, _) in header.events.iter().enumerate().filter(|(_, event)| counts(&event.event)) {
         of_scopes[scopes[index]].push(index);
     }
@@ -215,9 +215,13 @@ impl Monitor {
         events.iter().map(|&event| self.instructions[event]).collect::<Option<_>>().unwrap_or_default()
     }
 
-    /// The measure in which an event is looked at: what the kernel counts, and all that a whole machine does, per second; cycles and
-    /// instructions per second of CPU time, or as a model executes them, whose CPU time is its instructions, per second; what else code does, such as cache misses, per 1,000 instructions where those
-    /// are counted, else per second of CPU time.
+    /// The measure in which an event is looked at:
+    ///
+    /// - per second: what the kernel counts, what isn't a number of occurrences, all that a whole machine or a control group
+    ///   does, and cycles and instructions of a model, whose CPU time is its instructions
+    /// - per second of CPU time: other cycles, instructions and slots, and all events beside which no instructions are
+    ///   counted
+    /// - per 1,000 instructions: what else code does, such as cache misses
     pub fn usual_measure(&self, event: RowIndex) -> Measure {
         let counted = &self.header.events[event].event;
         let is_of_machine =

@@ -18,7 +18,7 @@ use crate::estimate::{Cause, Estimate, Estimator, Quality, Standing, WholeRun};
 use crate::events::{EventKind, most_per_ms_at_startup};
 use crate::metrics::Derived;
 use crate::plan::RowIndex;
-use crate::rates::{Confidence, Delta, Error, ScopeIndex, Tally, Uncertain};
+use crate::rates::{Confidence, Delta, Error, ScopeIndex, Tally, Uncertain, number_of_scopes};
 use crate::relations::Relation;
 use crate::run::{End, Header, MeasuredEvent, MeasuredTarget};
 use crate::sources::{Reading, RecordedRound, Round, Scope};
@@ -31,9 +31,9 @@ mod finding;
 mod first_minute;
 mod measure;
 mod metrics;
-mod notes;
 mod part;
 mod phases;
+mod read_ahead;
 mod row;
 mod sampled;
 mod spread;
@@ -48,8 +48,8 @@ pub use finding::{Finding, Noted, Severity, TAKEN_OFF, TakenOffBy, taken_off_at_
 pub use first_minute::FirstMinute;
 pub use measure::{Measure, MeasureChoice};
 pub use metrics::MetricRow;
-pub use notes::{ReadAhead, RecordingNotes};
 pub use phases::{PhaseChange, phase_changes};
+pub use read_ahead::{ReadAhead, RecordingNotes};
 pub use row::{Absence, Correction, Point, Row, UncountedPart};
 pub use spread::Extremes;
 pub use sum::{Sum, SummedEvent};
@@ -267,7 +267,7 @@ impl Monitor {
         if !is_of_tasks || is_of_cpus || self.header.modelled.is_some() {
             return None;
         }
-        let mut times = vec![None; self.scopes.iter().max().map_or(0, |last| last + 1)];
+        let mut times = vec![None; number_of_scopes(&self.scopes)];
         let is_counter = |&event: &usize| self.header.events[event].event.kind != EventKind::Tool;
         for event in (0..self.tracks.len()).filter(is_counter) {
             let time: &mut Option<CpuNs> = &mut times[self.scopes[event]];

@@ -105,7 +105,7 @@ pub struct ThreadUses<'a> {
     pub ended_names: Vec<EndedUse<'a>>,
     /// The time, in seconds.
     pub seconds: f64,
-    /// How often the one that was looked at most was, in the time.
+    /// The largest number of looks at one thread, in the time.
     pub looks: u32,
     /// When it ended.
     pub until: WallNs,

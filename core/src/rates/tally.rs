@@ -35,6 +35,11 @@ pub struct Tally {
 /// The place of a part of the target, such as a thread, among all of them.
 pub type ScopeIndex = usize;
 
+/// How many parts of the target rows are about, which are about these.
+pub fn number_of_scopes(scopes: &[ScopeIndex]) -> usize {
+    scopes.iter().max().map_or(0, |last| last + 1)
+}
+
 /// The CPU time of the interval that ended last, and of the run up to there.
 #[derive(Clone, Copy, Debug, Default)]
 struct TallyTimes {
@@ -65,7 +70,7 @@ impl Tally {
     pub fn of_scopes(scopes: Vec<ScopeIndex>) -> Self {
         let track = TallyTrack { run: Scaling::of_run(), ..TallyTrack::default() };
         let (tracks, raw) = (vec![track; scopes.len()], vec![Raw::default(); scopes.len()]);
-        let times = vec![TallyTimes::default(); scopes.iter().max().map_or(0, |last| last + 1)];
+        let times = vec![TallyTimes::default(); number_of_scopes(&scopes)];
         let in_beginning = vec![0.0; scopes.len()];
         Self { confidence: Confidence::DEFAULT, tracks, raw, scopes, times, in_beginning }
     }

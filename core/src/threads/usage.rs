@@ -269,7 +269,7 @@ pub struct Uses<'a> {
     pub living: Vec<ThreadUse<'a>>,
     /// Each thread that ended before the last snapshot, as far as it was read; the last one to end first.
     pub ended: Vec<ThreadUse<'a>>,
-    /// How often the one that was looked at most was.
+    /// The largest number of looks at one thread.
     pub looks: u32,
 }
 

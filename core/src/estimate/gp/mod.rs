@@ -139,21 +139,22 @@ fn longest(deltas: &[Delta]) -> f64 {
     deltas.iter().map(|delta| delta.enabled).max().unwrap_or_default().as_ms()
 }
 
-/// What time is slowed down by where a cycle takes so many windows.
-fn unit(windows: f64) -> f64 {
-    if windows < SLOWED { 1.0 } else { windows.min(SLOWEST) }
+/// Length of the process' unit of time, in ms of CPU time, for a rotation cycle of `windows`.
+fn time_unit(windows: f64) -> f64 {
+    if windows < SHORTEST_SLOWED_CYCLE { 1.0 } else { windows.min(LARGEST_TIME_UNIT) }
 }
 
 /// The variance of rates between threads, over that of a thread in time, before any were seen.
 const BETWEEN_THREADS: f64 = 3.0;
-/// Where time is slowed down by more, stays are so far apart that the last rate may say more than the mean does.
-const SLOW: f64 = 3.0;
-/// Where it is slowed down at all and stays take so long, it may, too, and the moments at which other events were as they are
-/// now say more than both.
+/// Where the unit of time is longer, in ms, stays are so far apart that the last rate may say more than the mean does.
+const TIME_UNIT_OF_FAR_STAYS: f64 = 3.0;
+/// Where it is longer than 1 ms and stays take so long, it may, too, and the moments at which other events were as they
+/// are now say more than both.
 const LONG_TURN_MS: f64 = 50.0;
-/// The least and the most that time is slowed down by: a cycle of less than two windows is followed as it is.
-const SLOWED: f64 = 2.0;
-const SLOWEST: f64 = 100.0;
+/// A cycle of fewer windows is followed as it is.
+const SHORTEST_SLOWED_CYCLE: f64 = 2.0;
+/// The longest unit of time, in ms.
+const LARGEST_TIME_UNIT: f64 = 100.0;
 /// Covariances are fitted anew after so long.
 const FIT_EVERY_MS: f64 = 75.0;
 /// Before the first fit it is as if it had been to so many observations of each event: a prior says more of variances
@@ -323,7 +324,7 @@ impl Gp {
             constraints: Constraints::default(),
             times: ProcessTimes {
                 elapsed: 0.0,
-                unit: unit(rotation_ms / Turns::USUAL.stay_ms),
+                unit: time_unit(rotation_ms / Turns::USUAL.stay_ms),
                 window_start: 0.0,
                 fitted_until: 0.0,
                 end: 0.0,
@@ -418,7 +419,7 @@ impl Gp {
 
     /// Whether the last rate of an event may say more than its mean does.
     fn may_hold_rates(&self) -> bool {
-        self.times.unit > SLOW || self.is_in_long_turns()
+        self.times.unit > TIME_UNIT_OF_FAR_STAYS || self.is_in_long_turns()
     }
 
     /// By what factors counts may be off because the rotation beats with the program, if it does.
@@ -551,7 +552,7 @@ impl Gp {
         self.turns = Turns { stay_ms: stays[stays.len() / 2].0, order };
         let mut cycles: Vec<f64> = stays.iter().map(|(stay_ms, counted)| stay_ms / counted).collect();
         cycles.sort_unstable_by(f64::total_cmp);
-        self.times.unit = unit(cycles[cycles.len() / 2] / self.settings.window_ms);
+        self.times.unit = time_unit(cycles[cycles.len() / 2] / self.settings.window_ms);
     }
 
     /// Follows how much events vary at present.

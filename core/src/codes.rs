@@ -4,7 +4,8 @@ use std::fmt;
 
 macro_rules! codes {
     ($($code:ident: $what:literal),* $(,)?) => {
-        /// A kind of error, which `perfprop check` explains by its code. Numbers stay what they were in earlier releases.
+        /// A kind of error, which `perfprop check` explains by its code. Numbers stay what they were in earlier
+        /// releases.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum ErrorCode {
             $(#[doc = $what] $code,)*

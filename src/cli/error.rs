@@ -105,7 +105,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Prints the error of a command line, `words`, and gives the code to exit with. `instead` says what to do without counters.
+    /// Prints the error of a command line, `words`, and gives the code to exit with. `instead` says what to do without
+    /// counters.
     pub(super) fn report(
         &self,
         words: &[OsString],

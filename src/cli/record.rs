@@ -378,7 +378,8 @@ impl Out {
     }
 }
 
-/// Standard output, which may be a pipe whose reader leaves. That doesn't end the command: what is written then goes nowhere.
+/// Standard output, which may be a pipe whose reader leaves. That doesn't end the command: what is written then goes
+/// nowhere.
 struct Pipe {
     /// Whether the reader has left.
     is_unread: Rc<Cell<bool>>,

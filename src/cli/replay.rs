@@ -60,11 +60,12 @@ pub(super) struct ReplayArgs {
     /// Fold recursion in another tool's stacks, as recordings do: recursion of any depth is a few frames
     #[arg(long, help_heading = "Reading")]
     pub(super) canonical: bool,
-    /// Play the recording so many times as fast as it was made; 0 shows all of it at once, and p plays it [default: 0; of one
-    /// recording with --at: 1]
+    /// Play the recording so many times as fast as it was made; 0 shows all of it at once, and p plays it [default: 0;
+    /// of one recording with --at: 1]
     #[arg(long, value_name = "X", help_heading = "Playing")]
     pub(super) speed: Option<f64>,
-    /// Print text instead of drawing screens: the counts of all, what stands out, threads and functions; each interval with -I
+    /// Print text instead of drawing screens: the counts of all, what stands out, threads and functions; each interval
+    /// with -I
     #[arg(long, conflicts_with = "dump", help_heading = "Output")]
     pub(super) print: bool,
     /// Start at this time of the recording, as in `12.5` or `1:30`; with `--dump`, show this time
@@ -76,8 +77,8 @@ pub(super) struct ReplayArgs {
     /// Milliseconds between updates of the numbers; as recorded by default
     #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds(), help_heading = "Intervals")]
     pub(super) interval: Option<u64>,
-    /// Estimate each interval by what came before its end, as the live run did. By default it is estimated with the whole
-    /// run known; comparisons are always as live
+    /// Estimate each interval by what came before its end, as the live run did. By default it is estimated with the
+    /// whole run known; comparisons are always as live
     #[arg(long, help_heading = "Intervals")]
     pub(super) as_live: bool,
     #[command(flatten)]
@@ -95,8 +96,8 @@ pub(super) struct ReplayArgs {
         help_heading = "Output"
     )]
     pub(super) size: (u16, u16),
-    /// Press these keys before the screen is printed, such as `]` (the next sampled event) or `/sort<Enter>`. Keys that need the
-    /// file once more, such as `B`, do nothing
+    /// Press these keys before the screen is printed, such as `]` (the next sampled event) or `/sort<Enter>`. Keys that
+    /// need the file once more, such as `B`, do nothing
     #[arg(
         long,
         value_name = "KEYS",
@@ -191,7 +192,8 @@ pub(super) fn seen(recording: &Recording, mut monitor: Monitor, at: WallNs) -> M
     monitor
 }
 
-/// The rounds of a recording that are asked for, and a monitor of them that has seen nothing: all rounds, or those of a range.
+/// The rounds of a recording that are asked for, and a monitor of them that has seen nothing: all rounds, or those of a
+/// range.
 pub(super) fn begun<'a>(
     args: &ReplayArgs,
     recording: &'a Recording,

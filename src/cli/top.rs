@@ -136,8 +136,8 @@ struct Begun {
     notes: Vec<String>,
 }
 
-/// Begins to measure, and says what can't be. Where nobody said what to measure, and this user may not count the machine's
-/// events, what needs no right to count is shown.
+/// Begins to measure, and says what can't be. Where nobody said what to measure, and this user may not count the
+/// machine's events, what needs no right to count is shown.
 fn start(
     args: &TopArgs,
     measurement: &Measurement,

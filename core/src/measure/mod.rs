@@ -198,8 +198,8 @@ impl Measurement {
         })
     }
 
-    /// The time between rounds where nothing is shown but intervals: rounds within them say how far scaled counts may be off, and
-    /// software events are never scaled.
+    /// The time between rounds where nothing is shown but intervals: rounds within them say how far scaled counts may
+    /// be off, and software events are never scaled.
     pub fn period_of_texts(&self, interval: Duration) -> Duration {
         let is_scaled =
             self.launch.counters.is_some() || self.plan.events.iter().any(|event| !event.kind.is_software());
@@ -219,8 +219,8 @@ impl Measurement {
         start::start(self, period, interval, note)
     }
 
-    /// Begins to sample the call stacks of a session that counts already, as this measurement of the same target asks for;
-    /// none where it asks for none.
+    /// Begins to sample the call stacks of a session that counts already, as this measurement of the same target asks
+    /// for; none where it asks for none.
     ///
     /// # Errors
     /// When nothing can be sampled; counting goes on.

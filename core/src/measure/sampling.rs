@@ -44,13 +44,13 @@ pub enum StackPurpose {
     /// They were asked for: without them the measurement fails.
     #[default]
     Profile,
-    /// To show which functions run, beside what is counted: CPU time is sampled so many times a second, which takes no counter. Where
-    /// that can't be, it is left out.
+    /// To show which functions run, beside what is counted: CPU time is sampled so many times a second, which takes no
+    /// counter. Where that can't be, it is left out.
     Overview(u64),
 }
 
-/// Samples a second of an overview. Of 199, shares of a second's time are known to ±7 points, and those of ten seconds to ±2. The others
-/// follow where threads end before they have run for long enough to be sampled.
+/// Samples a second of an overview. Of 199, shares of a second's time are known to ±7 points, and those of ten seconds
+/// to ±2. The others follow where threads end before they have run for long enough to be sampled.
 pub const OVERVIEW_FREQUENCIES: [u64; 3] = [199, 997, 3989];
 
 /// Whether the time that threads are on no CPU is sampled.

@@ -19,7 +19,8 @@ impl Monitor {
             .collect()
     }
 
-    /// What a round counted of each event, in all the groups that it is counted in. What its own group counted stays raw.
+    /// What a round counted of each event, in all the groups that it is counted in. What its own group counted stays
+    /// raw.
     pub(super) fn in_all_groups(&mut self, own: &[Option<Delta>], round: &Round) -> Vec<Option<Delta>> {
         let mut all = own.to_vec();
         if self.header.anchors.is_empty() {

@@ -1,4 +1,5 @@
-//! Converts counts to a measure: per second, per instruction, in total; each event's usual one unless another was asked for.
+//! Converts counts to a measure: per second, per instruction, in total; each event's usual one unless another was asked
+//! for.
 
 use super::spread::Extremes;
 use super::{Monitor, Point, Row};
@@ -142,8 +143,8 @@ impl Measure {
         }
     }
 
-    /// The variance between intervals as the estimator has it. A relation corrects it per CPU second; in another measure it is
-    /// larger or smaller by the same factor.
+    /// The variance between intervals as the estimator has it. A relation corrects it per CPU second; in another
+    /// measure it is larger or smaller by the same factor.
     pub fn best_variance(self, monitor: &Monitor, row: &Row<'_>) -> Option<f64> {
         let Some(corrected) = row.corrected_variance() else { return self.variance(monitor, row) };
         match self {
@@ -193,8 +194,8 @@ fn is_pace(event: &Event) -> bool {
         || ["cycle", "clk", "inst_retired", "slots"].iter().any(|word| name.contains(word))
 }
 
-/// For each event the one that counts the instructions of the same part of the target, and of user space and kernel the same,
-/// if one does.
+/// For each event the one that counts the instructions of the same part of the target, and of user space and kernel the
+/// same, if one does.
 pub(super) fn instructions(header: &Header, scopes: &[ScopeIndex]) -> Vec<Option<RowIndex>> {
     let counts = |event: &Event| {
         event.is_called("instructions") || event.name_on_core() == "instructions" || event.canonical == "Ir"
@@ -217,8 +218,8 @@ impl Monitor {
 
     /// The measure in which an event is looked at:
     ///
-    /// - per second: what the kernel counts, what isn't a number of occurrences, all that a whole machine or a control group
-    ///   does, and cycles and instructions of a model, whose CPU time is its instructions
+    /// - per second: what the kernel counts, what isn't a number of occurrences, all that a whole machine or a control
+    ///   group does, and cycles and instructions of a model, whose CPU time is its instructions
     /// - per second of CPU time: other cycles, instructions and slots, and all events beside which no instructions are
     ///   counted
     /// - per 1,000 instructions: what else code does, such as cache misses

@@ -75,7 +75,8 @@ pub struct Monitor {
     parts: Vec<SummedEvent>,
     spreads: Vec<spread::IntervalSpread>,
     tally: Tally,
-    /// What each event counted in truth, where that was recorded: up to the last round, and up to the end of the last interval, as all numbers are.
+    /// What each event counted in truth, where that was recorded: up to the last round, and up to the end of the last
+    /// interval, as all numbers are.
     truths_now: Vec<Option<u64>>,
     truths: Vec<Option<u64>>,
     truths_before: Vec<u64>,
@@ -240,21 +241,22 @@ impl Monitor {
         if self.tracks[event].lacks_unit { delta.map(|delta| Delta { running: delta.enabled, ..delta }) } else { delta }
     }
 
-    /// The part of one CPU that the target was on in the interval that ended last: 2 for two CPUs all the time. `None` before the
-    /// first, of a model, and of single CPUs and control groups, whose time always passes.
+    /// The part of one CPU that the target was on in the interval that ended last: 2 for two CPUs all the time. `None`
+    /// before the first, of a model, and of single CPUs and control groups, whose time always passes.
     pub fn cpu_share(&self) -> Option<f64> {
         let length = self.last_length()?;
         self.cpu_share_in(length, |event| self.tracks[event].history.back().map(|point| point.cpu_time))
     }
 
-    /// The part of one CPU that the target was on in all of the run, or in the part that is shown, up to the end of the last
-    /// interval; `None` as for [`cpu_share`](Self::cpu_share).
+    /// The part of one CPU that the target was on in all of the run, or in the part that is shown, up to the end of the
+    /// last interval; `None` as for [`cpu_share`](Self::cpu_share).
     pub fn mean_cpu_share(&self) -> Option<f64> {
         let length = self.shown_time_counted();
         self.cpu_share_in(length, |event| Some(self.tally.run_time(event)))
     }
 
-    /// The part of one CPU in a time of this length, by the CPU times of events; of a machine, in whole snapshots of its processes.
+    /// The part of one CPU in a time of this length, by the CPU times of events; of a machine, in whole snapshots of
+    /// its processes.
     fn cpu_share_in(&self, length: WallNs, cpu_time: impl Fn(RowIndex) -> Option<CpuNs>) -> Option<f64> {
         if matches!(self.header.target, MeasuredTarget::Everyone { cpus: None }) {
             return self.thread_uses(length).map(|uses| uses.cpus);
@@ -337,8 +339,8 @@ impl Monitor {
     }
 }
 
-/// The most counts in a millisecond that each event that is estimated may have while a program begins, where the run began with
-/// one.
+/// The most counts in a millisecond that each event that is estimated may have while a program begins, where the run
+/// began with one.
 fn beginnings(header: &Header) -> Vec<f64> {
     let begins = matches!(header.target, MeasuredTarget::Command { .. }) && header.delay_ns == WallNs(0);
     let most = |event: &MeasuredEvent| match event.scope {

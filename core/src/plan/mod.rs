@@ -16,8 +16,9 @@
 //! group it moves one event a slice, and each is off for as long as all the others need; groups that
 //! fill the counters come round as soon as can be. Where one of them has a counter left, an
 //! anchor (`anchors`) is counted there once more. Of a sum of events all but one share a group
-//! (`spread`), and perfprop can rotate the groups itself (`rotation`). What has counters that take nothing else is counted
-//! all the time beside them (`always_on`). Emulated counters have other companions in each slice (`companions`).
+//! (`spread`), and perfprop can rotate the groups itself (`rotation`). What has counters that take nothing else is
+//! counted all the time beside them (`always_on`). Emulated counters have other companions in each slice
+//! (`companions`).
 
 use serde::{Deserialize, Serialize};
 
@@ -50,11 +51,12 @@ pub struct AnchorIndex(pub usize);
 pub struct GroupIndex(pub usize);
 
 /// The place of a reading in a round, and so of an event in a run: a row for each event in each part of the target, and
-/// behind them all a row for each anchor. A plain number, as all that is computed of rows stands in lists of that order.
+/// behind them all a row for each anchor. A plain number, as all that is computed of rows stands in lists of that
+/// order.
 pub type RowIndex = usize;
 
-/// Where rows stand: those of the events of one part of the target after those of another, and behind them all those of the
-/// anchors.
+/// Where rows stand: those of the events of one part of the target after those of another, and behind them all those of
+/// the anchors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowLayout {
     /// How many events are counted in each part.

@@ -58,7 +58,8 @@ pub struct Header {
     /// The caches of the model that counted, where no real machine did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modelled: Option<CacheModel>,
-    /// Who rotated the groups if they had to; `None` where nothing was counted on hardware, or where that wasn't recorded.
+    /// Who rotated the groups if they had to; `None` where nothing was counted on hardware, or where that wasn't
+    /// recorded.
     #[serde(default, rename = "turns", skip_serializing_if = "Option::is_none")]
     pub rotated_by: Option<RotatedBy>,
     /// The groups that the events were counted in.

@@ -141,7 +141,8 @@ impl Session {
         self.model.as_ref()
     }
 
-    /// What the named regions of the measured programs counted so far; of those that ran before, what they counted since.
+    /// What the named regions of the measured programs counted so far; of those that ran before, what they counted
+    /// since.
     pub fn regions(&self) -> Vec<ProcessRegions> {
         self.regions.as_ref().map(|regions| regions.read()).unwrap_or_default()
     }
@@ -263,8 +264,8 @@ impl Session {
     /// Lets the command run on when the session is dropped.
     ///
     /// # Errors
-    /// When it runs under a model; the operating system's, when nothing can take over reading the command's output; then it
-    /// will see a closed pipe.
+    /// When it runs under a model; the operating system's, when nothing can take over reading the command's output;
+    /// then it will see a closed pipe.
     pub fn detach(&mut self) -> io::Result<()> {
         let Some(command) = &mut self.command else { return Ok(()) };
         if self.model.is_some() {

@@ -339,7 +339,8 @@ impl ScreenModel {
         self.rounds.now() - self.monitor.now()
     }
 
-    /// Whether every event that could be counted was so all the time, and threads are known: then there is more to say of these.
+    /// Whether every event that could be counted was so all the time, and threads are known: then there is more to say
+    /// of these.
     pub(super) fn is_exact(&self) -> bool {
         let is_exact = |row: Row<'_>| match row.absence {
             Some(absence) => absence != Absence::NotYetRan,

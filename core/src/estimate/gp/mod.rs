@@ -17,8 +17,8 @@
 //! what a part of a stay counted (`blocks`), a *piece* what a longer part did, which is compared with earlier ones
 //! (`analogs`).
 //!
-//! Constants that name no source were chosen on the conditions of the accuracy bench (`benches/accuracy.rs`), by coverage
-//! first and by error then; `docs/estimator-experiments.md` says what was tried and what it gave.
+//! Constants that name no source were chosen on the conditions of the accuracy bench (`benches/accuracy.rs`), by
+//! coverage first and by error then; `docs/estimator-experiments.md` says what was tried and what it gave.
 
 mod aliasing;
 mod analogs;
@@ -111,9 +111,9 @@ impl WhenCounted {
     }
 }
 
-/// The least relative half width of an interval's count: a switch of groups and the interrupt around it take some microseconds
-/// of each slice, which no group counts. Intervals of 100 ms in a guest with two groups differed by 0.18 % from those with a
-/// counter all the time.
+/// The least relative half width of an interval's count: a switch of groups and the interrupt around it take some
+/// microseconds of each slice, which no group counts. Intervals of 100 ms in a guest with two groups differed by 0.18 %
+/// from those with a counter all the time.
 pub(super) const SWITCHES: f64 = 0.002;
 
 /// How far a clock may be in a round from the time that it was on a counter, as a part of that and beside it: the
@@ -127,8 +127,8 @@ fn sane(delta: Delta) -> Delta {
     Delta { count: if running > CpuNs(0) { delta.count } else { 0 }, running, ..delta }
 }
 
-/// Whether an event counted the time that it was on a counter, as `task-clock` does: it then had the time in which it wasn't,
-/// too.
+/// Whether an event counted the time that it was on a counter, as `task-clock` does: it then had the time in which it
+/// wasn't, too.
 fn is_clocked(counted: Delta, part: f64, slack: CpuNs) -> bool {
     let nanoseconds = counted.running.0 as f64;
     (counted.count as f64 - nanoseconds).abs() <= part * nanoseconds + slack.0 as f64
@@ -254,7 +254,8 @@ struct FittedProcess {
     volatilities: Vec<Volatility>,
     /// What volatilities make of the covariances at present.
     scales: Vec<WindowScale>,
-    /// Variances of events' mean rates, relative to their levels, by the covariances before they were fitted to the window.
+    /// Variances of events' mean rates, relative to their levels, by the covariances before they were fitted to the
+    /// window.
     at_large: Vec<f64>,
 }
 
@@ -296,8 +297,8 @@ struct UnsolvedWindows {
 pub const MAX_EVENTS: usize = 512;
 
 impl Gp {
-    /// An estimator of these events, [`MAX_EVENTS`] at most. What a model of earlier runs holds of them goes before what
-    /// the prior says.
+    /// An estimator of these events, [`MAX_EVENTS`] at most. What a model of earlier runs holds of them goes before
+    /// what the prior says.
     pub fn new(
         events: &[EventSpec],
         rotation_ms: f64,
@@ -401,13 +402,14 @@ impl Gp {
         }
     }
 
-    /// Whether the counts of any window of the last interval were scaled, as rounding left covariances without a solution.
+    /// Whether the counts of any window of the last interval were scaled, as rounding left covariances without a
+    /// solution.
     pub fn was_unsolved(&self) -> bool {
         self.unsolved.before
     }
 
-    /// Whether a cycle of the rotation, from one turn of an event to its next, takes longer than two windows, so that the process
-    /// says little more than what was counted.
+    /// Whether a cycle of the rotation, from one turn of an event to its next, takes longer than two windows, so that
+    /// the process says little more than what was counted.
     pub fn is_slow(&self) -> bool {
         self.times.unit > 1.0
     }

@@ -24,9 +24,9 @@ use crate::validate::{Conclusion, KnownCommand, ValidateOptions, ValidationOutco
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Validation")]
 pub(crate) struct ValidateArgs {
-    /// Run COMMAND, or a built-in mix of loops, memory accesses and branches, again and again, and hold what is counted in
-    /// turns against counts that had a counter all the time. Exits with 0 where intervals hold the truth, 1 where they don't, 2
-    /// where that can't be known
+    /// Run COMMAND, or a built-in mix of loops, memory accesses and branches, again and again, and hold what is counted
+    /// in turns against counts that had a counter all the time. Exits with 0 where intervals hold the truth, 1 where
+    /// they don't, 2 where that can't be known
     #[arg(long, conflicts_with_all = ["files", "explain", "default_config", "import_theme"])]
     pub(crate) validate: bool,
     /// How often it runs with events in turns, and as often for the truth [default: 10]

@@ -12,8 +12,8 @@ use crate::stacks::{Rate, UnwindMethod};
 pub struct StackRequest {
     /// The events; those that can't be sampled are left out.
     pub events: Vec<Event>,
-    /// How often; the default is [`DEFAULT_FREQUENCY`], of the whole machine [`MACHINE_FREQUENCY`], and every one of a tracepoint
-    /// or probe.
+    /// How often; the default is [`DEFAULT_FREQUENCY`], of the whole machine [`MACHINE_FREQUENCY`], and every one of a
+    /// tracepoint or probe.
     pub rate: Option<Rate>,
     /// How stacks are unwound.
     pub call_graph: UnwindMethod,

@@ -1,4 +1,4 @@
-//! Lists the codes of errors, and says how the text of an error with a code begins.
+//! Lists the codes of errors, and prints errors with them.
 
 use std::fmt;
 
@@ -43,9 +43,57 @@ codes! {
     E16: "The kernel's rotation interval can't be changed.",
 }
 
-/// How the text of an error begins: `perfprop: E14`.
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "perfprop: {}", self.name())
+        f.write_str(self.name())
+    }
+}
+
+/// An error that may have a code.
+pub trait Coded {
+    /// The code.
+    fn code(&self) -> Option<ErrorCode>;
+
+    /// What is wrong, one by one, each with what helps in lines below.
+    fn problems(&self) -> Vec<String>;
+
+    /// The problems, each with the code in front of it.
+    fn with_code(&self) -> Vec<String> {
+        let begin = self.code().map_or_else(String::new, |code| format!("{code} "));
+        self.problems().into_iter().map(|problem| format!("{begin}{problem}")).collect()
+    }
+
+    /// The error as it is printed: each problem behind the program's name and the code.
+    fn printed(&self) -> String {
+        named(self.with_code())
+    }
+}
+
+/// Errors as they are printed: each behind the program's name.
+pub fn named(problems: impl IntoIterator<Item = String>) -> String {
+    problems.into_iter().map(|problem| format!("perfprop: {problem}")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Wrong(Option<ErrorCode>);
+
+    impl Coded for Wrong {
+        fn code(&self) -> Option<ErrorCode> {
+            self.0
+        }
+
+        fn problems(&self) -> Vec<String> {
+            vec!["no event a\n      did you mean b?".into(), "no event c".into()]
+        }
+    }
+
+    #[test]
+    fn each_problem_has_the_name_and_the_code() {
+        let text = "perfprop: E03 no event a\n      did you mean b?\nperfprop: E03 no event c";
+        assert_eq!(Wrong(Some(ErrorCode::E03)).printed(), text);
+        assert_eq!(Wrong(None).printed(), text.replace("E03 ", ""));
     }
 }

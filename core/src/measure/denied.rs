@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::Error;
-use crate::codes::ErrorCode::E01;
 use crate::host::HostFiles;
 use crate::machine::Denial;
 use crate::names::shown;
@@ -40,7 +39,7 @@ pub(super) fn not_permitted(
 ) -> fmt::Result {
     let uid = nix::unistd::geteuid();
     let names = shown(&events.join(",")).into_owned();
-    write!(f, "{E01} cannot count {names} as uid {uid} ({})", reason(denial))?;
+    write!(f, "cannot count {names} as uid {uid} ({})", reason(denial))?;
     what_helps(f, denial, works_alone)
 }
 

@@ -25,7 +25,7 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
         Message::Saved(Ok(path)) => model.tell_saved(&SavedRecording { path, left_out: None }),
         Message::SavedRecording(saved) => model.tell_saved(&saved),
         Message::Saved(Err(error)) => model.refuse_with(format!("not saved: {}", shown(&error))),
-        Message::Failed(error) => model.refuse_with(shown(without_program(&error))),
+        Message::Failed(error) => model.refuse_with(shown(&error)),
         Message::SamplingRefused(words) => model.refuse_sampling(&words),
         Message::CommandRuns(pid) => model.ask_to_quit(pid),
         Message::Wound(monitor, rounds, sight) => model.take_wound(*monitor, rounds, sight),
@@ -51,11 +51,6 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
     None
 }
 
-/// An error without the program's name, which stands on every screen: `E14 no call stacks can be sampled`.
-fn without_program(error: &str) -> &str {
-    error.strip_prefix("perfprop: ").unwrap_or(error)
-}
-
 /// What is told once, or asked. Each method says whether anything that is shown changed.
 impl ScreenModel {
     /// Says where something was saved, and what isn't in it.
@@ -73,7 +68,7 @@ impl ScreenModel {
     }
 
     fn refuse_sampling(&mut self, words: &str) -> bool {
-        let words: Vec<_> = words.lines().map(|line| shown(without_program(line.trim())).into_owned()).collect();
+        let words: Vec<_> = words.lines().map(|line| shown(line.trim()).into_owned()).collect();
         self.refuse(words.first().cloned().unwrap_or_default());
         self.sampling_refused = Some(words.join("\n"));
         true
@@ -192,17 +187,5 @@ impl ScreenModel {
             *last = last.saturating_sub(1);
         }
         self.shows_output()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_on_screens_have_no_name_of_the_program() {
-        assert_eq!(without_program("perfprop: E14 no call stacks can be sampled"), "E14 no call stacks can be sampled");
-        assert_eq!(without_program("perfprop: no such file"), "no such file");
-        assert_eq!(without_program("try perfprop: check"), "try perfprop: check");
     }
 }

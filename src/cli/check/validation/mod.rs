@@ -16,6 +16,7 @@ use super::super::progress::ProgressLine;
 use super::super::stream::{Stream, say};
 use super::super::{Error, signals};
 use super::report::Paint;
+use crate::codes::Coded;
 use crate::measure::{self, MeasureOptions, Measurement, check_command};
 use crate::session::{ChildIo, CommandLine, Launch};
 use crate::validate::{Conclusion, KnownCommand, ValidateOptions, ValidationOutcome, mix, validate};
@@ -135,7 +136,7 @@ pub(super) fn run(request: &ValidationRequest<'_>) -> Result<u8, Error> {
         Ok(ValidationOutcome::Validated(validation)) => Ok(validation),
         Ok(ValidationOutcome::NothingInTurns { counted, refused }) => Err(text::nothing_in_turns(&counted, &refused)),
         // Its text has escaped what comes from outside.
-        Err(error @ measure::Error::NoCounters { .. }) => Err(error.to_string()),
+        Err(error @ measure::Error::NoCounters { .. }) => Err(error.printed()),
         Err(error) => return Err(error.into()),
     };
     let text = match (&result, request.is_json) {

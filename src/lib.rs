@@ -30,9 +30,9 @@
 //! The modules stand in the order of the data; each imports only those above it.
 //!
 //! What everything uses:
-//! - [`units`], [`defaults`], [`random`], [`names`], [`files`] and [`host`]: types of times; what serialized text leaves
-//!   out; numbers that are drawn the same in every run; names from outside made safe to show; files that others control;
-//!   what `/proc` and `/sys` say of the machine
+//! - [`units`], [`defaults`], [`codes`], [`random`], [`names`], [`files`] and [`host`]: types of times; what serialized
+//!   text leaves out; codes of errors; numbers that are drawn the same in every run; names from outside made safe to
+//!   show; files that others control; what `/proc` and `/sys` say of the machine
 //! - [`expr`]: expressions, their values and derivatives
 //!
 //! From names to counts:
@@ -96,8 +96,8 @@ pub mod tui;
 #[cfg(feature = "cli")]
 pub mod cli;
 
-/// Names the parts of a program of one's own, and counts what each costs: the crate `perfprop-regions`, which a program can
-/// also depend on alone.
+/// Names the parts of a program of one's own, and counts what each costs: the crate `perfprop-regions`, which a program
+/// can also depend on alone.
 ///
 /// ```
 /// let _guard = perfprop::region!("likelihood");

@@ -55,8 +55,8 @@ impl Identity {
 pub struct ExpectedFile<'a> {
     /// The identity that the file must have; any by default.
     pub identity: Identity,
-    /// Whether a file of a file system in layers (overlayfs, btrfs) may have another one: these report other numbers for a
-    /// mapping than for the file itself. Who lets it finds out whether the file is the one that is meant.
+    /// Whether a file of a file system in layers (overlayfs, btrfs) may have another one: these report other numbers
+    /// for a mapping than for the file itself. Who lets it finds out whether the file is the one that is meant.
     pub in_layers: bool,
     /// User ids that may own the file; any where this is `None`.
     pub owners: Option<&'a [u32]>,
@@ -232,8 +232,8 @@ impl ExpectedFile<'_> {
     }
 }
 
-/// Whether a file lies in a file system whose device has no number: one in layers may be among them. tmpfs isn't, and numbers its
-/// few files in the same way each time.
+/// Whether a file lies in a file system whose device has no number: one in layers may be among them. tmpfs isn't, and
+/// numbers its few files in the same way each time.
 fn may_be_in_layers(file: &OwnedFd, device: u64) -> bool {
     major(device) == 0 && fstatfs(file).is_ok_and(|about| about.filesystem_type() != TMPFS_MAGIC)
 }

@@ -43,8 +43,8 @@ impl HostFiles {
         self.root.join(path)
     }
 
-    /// The running program in a command for a shell: its whole path, as `sudo` looks for programs in folders of its own; what finds
-    /// it by its name where `/proc` doesn't say.
+    /// The running program in a command for a shell: its whole path, as `sudo` looks for programs in folders of its
+    /// own; what finds it by its name where `/proc` doesn't say.
     pub fn own_program(&self) -> String {
         let program = fs::read_link(self.path("proc/self/exe")).ok().filter(|program| program.exists());
         program.map_or_else(|| "\"$(command -v perfprop)\"".to_owned(), |program| for_shell(&program.to_string_lossy()))

@@ -1,12 +1,14 @@
 //! Measures events and computes what perfprop shows of them: the rooms below its texts, screens and command line.
 //!
-//! This is a crate of its own so that it is built beside the rest. Use the crate perfprop, which has all of this: its front page
-//! says what each module is for.
+//! This is a crate of its own so that it is built beside the rest. Use the crate perfprop, which has all of this: its
+//! front page says what each module is for.
 
 // What everything uses. Blank lines keep this order.
 pub mod units;
 
 pub mod defaults;
+
+pub mod codes;
 
 pub mod random;
 

@@ -128,7 +128,8 @@ pub fn amount(counts: f64, unit: &Unit) -> String {
     }
 }
 
-/// A range of counts of an event, both ends in one unit and with as many decimals as tell them apart: `0.5–1.0M`, `8–10 ms`.
+/// A range of counts of an event, both ends in one unit and with as many decimals as tell them apart: `0.5–1.0M`,
+/// `8–10 ms`.
 pub fn range(low: f64, high: f64, unit: &Unit) -> String {
     let size = low.abs().max(high.abs());
     let prefixed = |scale: f64| prefix_of(size * scale).unwrap_or((1.0, ""));
@@ -169,7 +170,8 @@ pub fn share(part: f64) -> String {
     percent(if part < 1.0 { part.min(0.999) } else { part })
 }
 
-/// Formats a share without decimals, for narrow columns: `67%`, `99%` of what isn't all, and `<1%` of what isn't nothing.
+/// Formats a share without decimals, for narrow columns: `67%`, `99%` of what isn't all, and `<1%` of what isn't
+/// nothing.
 pub fn whole_share(part: f64) -> String {
     let percent = part * 100.0;
     match percent {
@@ -231,7 +233,8 @@ pub fn scientific(number: f64) -> String {
     }
 }
 
-/// A variance of counts of an event in so many significant digits: `2.7e14`, and of times in the square of seconds: `3.9e-2s²`.
+/// A variance of counts of an event in so many significant digits: `2.7e14`, and of times in the square of seconds:
+/// `3.9e-2s²`.
 pub fn variance(variance: f64, unit: &Unit) -> String {
     const SECOND: f64 = 1e-9;
     let of_time = |scale: f64| match variance {
@@ -277,7 +280,8 @@ pub fn plus_minus_part(part: f64) -> String {
     if part.abs() * 100.0 < LEAST { "±<0.1%".into() } else { format!("±{}", percent(part)) }
 }
 
-/// Formats a number with so many decimals: `0.250`; as a power of ten where nobody reads all digits before its point: `1.50e47`.
+/// Formats a number with so many decimals: `0.250`; as a power of ten where nobody reads all digits before its point:
+/// `1.50e47`.
 pub fn fixed(value: f64, decimals: usize) -> String {
     if value.abs() < MOST_READ { format!("{value:.decimals$}") } else { format!("{value:.2e}") }
 }

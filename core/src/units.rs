@@ -102,8 +102,8 @@ nanoseconds! {
 }
 
 nanoseconds! {
-    /// A time of the kernel's clock that never goes backwards (`CLOCK_MONOTONIC`), in nanoseconds: sampled stacks and marks of regions
-    /// have it.
+    /// A time of the kernel's clock that never goes backwards (`CLOCK_MONOTONIC`), in nanoseconds: sampled stacks and
+    /// marks of regions have it.
     KernelNs
 }
 

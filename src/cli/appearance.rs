@@ -8,6 +8,7 @@ use super::Error;
 use super::args::{AppearanceArgs, FirstScreen, When};
 use super::stream::say;
 use super::top::OnQuit;
+use crate::codes::Coded;
 use crate::files;
 use crate::names::shown;
 use crate::tui::{self, Complaint, Config, Depth, GlyphSet, Screen, ScreenOptions, Theme};
@@ -137,8 +138,7 @@ pub(super) fn for_text(args: &AppearanceArgs) -> Result<Config, Error> {
 }
 
 fn in_configuration(error: &Error) -> String {
-    let words = error.to_string();
-    format!("configuration: {}", words.strip_prefix("perfprop: ").unwrap_or(&words))
+    format!("configuration: {}", error.with_code().join("\n"))
 }
 
 /// The configuration, and what is wrong with it. A file that the user named must be there.

@@ -54,7 +54,6 @@ mod tests {
     use crate::estimate::EstimatorKind;
     use crate::goldens::assert_golden;
     use crate::monitor::Monitor;
-    use crate::sources::RecordedRound;
     use crate::stacks::Replayed;
     use crate::tui::{Picture, Scene, Screen, ScreenOptions};
     use crate::units::WallNs;
@@ -84,9 +83,7 @@ mod tests {
                 let options = ScreenOptions { tour: Some(step), ..ScreenOptions::default() };
                 let estimator = EstimatorKind::Gp.build(&recording.header.estimated_events(), &relations);
                 let mut monitor = Monitor::new(recording.header.clone(), relations.clone(), estimator);
-                for RecordedRound { round, lost } in &*recording.rounds {
-                    monitor.round(round, *lost);
-                }
+                monitor.take_rounds(&*recording.rounds);
                 let recorded = recording.profile().unwrap();
                 let (tree, quality) = {
                     let mut profile = Replayed::new(recorded);

@@ -15,8 +15,9 @@ use super::input::is_dash;
 use super::pager::{Pager, Paging};
 use super::perf_compat;
 use super::stream::message;
-#[cfg(feature = "bench")]
 use crate::bench::SweepError;
+#[cfg(feature = "bench")]
+use crate::codes::{Coded, ErrorCode, named};
 use crate::events::TracefsError;
 use crate::machine::Host;
 use crate::measure;
@@ -104,7 +105,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Prints the error of a command line, `words`, and gives the code to exit with. `instead` says what to do without counters.
+    /// Prints the error of a command line, `words`, and gives the code to exit with. `instead` says what to do without
+    /// counters.
     pub(super) fn report(
         &self,
         words: &[OsString],
@@ -116,7 +118,7 @@ impl Error {
             return ExitCode::SUCCESS;
         }
         if matches!(self, Self::Unread) {
-            return ExitCode::from(self.code());
+            return ExitCode::from(self.exit_code());
         }
         let help = match self {
             Self::Usage(_) | Self::Measure(measure::Error::Options(_)) => Some(more(words, program)),
@@ -126,7 +128,7 @@ impl Error {
         let help = help.map_or_else(String::new, |line| format!("\n      {line}"));
         // Nothing can report that standard error is closed.
         let _ = writeln!(io::stderr(), "{}", message(&format!("{self}{help}")));
-        ExitCode::from(self.code())
+        ExitCode::from(self.exit_code())
     }
 
     /// Whether this machine has no counters for what was asked for.
@@ -145,7 +147,7 @@ impl Error {
         matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    fn code(&self) -> u8 {
+    fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Input(_) | Self::Theme(_) | Self::Config(..) => USAGE,
             Self::Measure(error) => code_of_measuring(error),
@@ -222,11 +224,11 @@ fn in_our_form(error: &clap::Error, words: &[OsString], program: &clap::Command)
     let text = error.render().to_string();
     let mut lines = text.strip_prefix("error: ")?.lines().filter(|line| !line.trim().is_empty());
     // clap repeats words as they are.
-    let mut shown_text = format!("perfprop: {}", shown(lines.next()?));
+    let mut shown_text = shown(lines.next()?).into_owned();
     for line in lines.filter(|line| !line.starts_with("For more information")) {
         shown_text.push_str(&format!("\n      {}", shown(line.trim())));
     }
-    Some(format!("{shown_text}\n      {}", more(words, program)))
+    Some(named([format!("{shown_text}\n      {}", more(words, program))]))
 }
 
 /// Where the options of the verb of a command line are explained.
@@ -255,7 +257,7 @@ fn not_utf8(error: &clap::Error, words: &[OsString], program: &clap::Command) ->
         Some(word) => escaped(word),
         None => format!("the variable {}", odd_variable(program)?),
     };
-    Some(format!("perfprop: {what} is not UTF-8\n      {}", more(words, program)))
+    Some(named([format!("{what} is not UTF-8\n      {}", more(words, program))]))
 }
 
 /// A word that isn't text, with its bytes.
@@ -326,7 +328,7 @@ fn perfs_way(error: &clap::Error, words: &[OsString]) -> Option<String> {
         }
         _ => return None,
     };
-    Some(format!("perfprop: there is no {}\n      {instead}", shown(word)))
+    Some(named([format!("there is no {}\n      {instead}", shown(word))]))
 }
 
 /// What to do instead, for an option of hyperfine's, or a command that stands as hyperfine takes it.
@@ -336,45 +338,70 @@ fn hyperfines_way(option: &str, words: &[OsString]) -> Option<String> {
     let is_scan = |pair: &[Cow<'_, str>]| pair[0] == "-P" && !pair[1].contains('=');
     let of_hyperfine = if own.windows(2).any(is_scan) { "--parameter-scan" } else { option };
     if let Some(instead) = perf_compat::instead("bench", of_hyperfine) {
-        return Some(format!("perfprop: there is no {}\n      {instead}", shown(of_hyperfine)));
+        return Some(named([format!("there is no {}\n      {instead}", shown(of_hyperfine))]));
     }
     // Options and their values stand before the commands.
     let lines = words.iter().skip_while(|word| *word != option).take_while(|word| !word.starts_with('-'));
     let lines: Vec<String> = lines.map(|word| word.clone().into_owned()).collect();
     let are_commands = !lines.is_empty() && lines.iter().all(|line| line.contains(char::is_whitespace));
-    are_commands.then(|| format!("perfprop: {}", perf_compat::bench_of_lines(&lines)))
+    are_commands.then(|| named([perf_compat::bench_of_lines(&lines)]))
+}
+
+impl Coded for Error {
+    fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Measure(error) => error.code(),
+            _ => None,
+        }
+    }
+
+    fn problems(&self) -> Vec<String> {
+        match self {
+            Self::Measure(error) => no_verb(error).map_or_else(|| error.problems(), |text| vec![text]),
+            error => vec![Sentence(error).to_string()],
+        }
+    }
 }
 
 impl Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Measure(error) => measuring(f, error),
-            Self::Recording { path, source } => recording(f, path, source),
-            Self::Stacks { path, source } => stacks(f, path, source),
-            Self::Export(error) => write!(f, "perfprop: {}", shown(&error.to_string())),
-            Self::Unread => f.write_str("perfprop: nobody reads what is measured any more"),
-            Self::Write { path, source } => writing(f, path, source),
-            Self::CutRecording { path, source, readings, command } => {
+        f.write_str(&self.printed())
+    }
+}
+
+/// What is wrong, without the program's name.
+struct Sentence<'a>(&'a Error);
+
+impl Display for Sentence<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Error::Measure(error) => error.fmt(f),
+            Error::Recording { path, source } => recording(f, path, source),
+            Error::Stacks { path, source } => stacks(f, path, source),
+            Error::Export(error) => write!(f, "{}", shown(&error.to_string())),
+            Error::Unread => f.write_str("nobody reads what is measured any more"),
+            Error::Write { path, source } => writing(f, path, source),
+            Error::CutRecording { path, source, readings, command } => {
                 cut_recording(f, (path, *readings), source, command.as_deref())
             }
-            Self::Terminal(source) => {
-                write!(f, "perfprop: the terminal can't be used: {source}\n      as text: --batch")
+            Error::Terminal(source) => {
+                write!(f, "the terminal can't be used: {source}\n      as text: --batch")
             }
-            Self::Usage(text) | Self::Input(text) | Self::Theme(text) | Self::Impossible(text) => {
-                write!(f, "perfprop: {text}")
+            Error::Usage(text) | Error::Input(text) | Error::Theme(text) | Error::Impossible(text) => {
+                write!(f, "{text}")
             }
-            Self::Config(path, error) => {
-                write!(f, "perfprop: configuration {}: {error}", shown_path(path))
+            Error::Config(path, error) => {
+                write!(f, "configuration {}: {error}", shown_path(path))
             }
-            Self::NoMatch { patterns, similar, unread } => no_match(f, patterns, similar, unread.as_ref()),
-            Self::System(source) => measure::system(f, source),
+            Error::NoMatch { patterns, similar, unread } => no_match(f, patterns, similar, unread.as_ref()),
+            Error::System(source) => measure::system(f, source),
         }
     }
 }
 
 /// A recording that can't be read, and how the lines before the wrong one are.
 fn recording(f: &mut fmt::Formatter<'_>, path: &Path, source: &ReadError) -> fmt::Result {
-    write!(f, "perfprop: {}: {source}", shown_path(path))?;
+    write!(f, "{}: {source}", shown_path(path))?;
     let is_text = !is_dash(path) && path.extension().is_none_or(|ending| ending != "gz");
     match source {
         ReadError::Line { line, .. } if *line > 2 && is_text => write!(
@@ -389,7 +416,7 @@ fn recording(f: &mut fmt::Formatter<'_>, path: &Path, source: &ReadError) -> fmt
 
 /// A file of stacks that can't be read.
 fn stacks(f: &mut fmt::Formatter<'_>, path: &Path, source: &Fault) -> fmt::Result {
-    write!(f, "perfprop: {}: {source}", shown_path(path))?;
+    write!(f, "{}: {source}", shown_path(path))?;
     match source.what {
         FaultKind::Unknown(None) => write!(f, "\n      say what it is with --from, or check the file"),
         _ => Ok(()),
@@ -398,7 +425,7 @@ fn stacks(f: &mut fmt::Formatter<'_>, path: &Path, source: &Fault) -> fmt::Resul
 
 /// A file that can't be written, and what makes its folder where that is why.
 fn writing(f: &mut fmt::Formatter<'_>, path: &Path, source: &io::Error) -> fmt::Result {
-    write!(f, "perfprop: cannot write {}: {source}", shown_path(path))?;
+    write!(f, "cannot write {}: {source}", shown_path(path))?;
     match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         Some(folder) => write!(
             f,
@@ -417,7 +444,7 @@ fn cut_recording(
     command: Option<&OsStr>,
 ) -> fmt::Result {
     let path = shown_path(path);
-    write!(f, "perfprop: cannot write {path}: {source}")?;
+    write!(f, "cannot write {path}: {source}")?;
     if let Some(command) = command {
         let command = command.to_string_lossy();
         write!(f, "\n      {} had been started, and perfprop ended it", shown(&command))?;
@@ -438,8 +465,8 @@ fn no_match(
 ) -> fmt::Result {
     let named = patterns.iter().map(|pattern| quoted(pattern)).collect::<Vec<_>>().join(" or ");
     match patterns.iter().any(|pattern| pattern.contains(['*', '?', '['])) {
-        true => write!(f, "perfprop: no event matches {named}")?,
-        false => write!(f, "perfprop: no event has {named} in its name")?,
+        true => write!(f, "no event matches {named}")?,
+        false => write!(f, "no event has {named} in its name")?,
     }
     if let Some(unread) = unread {
         write!(f, "\n      tracepoints aren't listed: {unread}")?;
@@ -474,15 +501,17 @@ impl From<SweepError> for Error {
     }
 }
 
-/// Says why something can't be measured. A verb of perf's that isn't there looks like a command that isn't.
-fn measuring(f: &mut fmt::Formatter<'_>, error: &measure::Error) -> fmt::Result {
+/// What to say of a verb of perf's that isn't there, which looks like a command that isn't.
+fn no_verb(error: &measure::Error) -> Option<String> {
     match error {
         measure::Error::Command { command, source, similar: _ } if source.kind() == io::ErrorKind::NotFound => {
-            let Some(instead) = perf_compat::instead_below_stat(command) else { return error.fmt(f) };
+            let instead = perf_compat::instead_below_stat(command)?;
             let command = command.to_string_lossy();
-            writeln!(f, "perfprop: E06 {}: command not found (nothing was measured)", shown(&command))?;
-            write!(f, "      perfprop has no stat {command}: {instead}")
+            Some(format!(
+                "{}: command not found (nothing was measured)\n      perfprop has no stat {command}: {instead}",
+                shown(&command)
+            ))
         }
-        error => error.fmt(f),
+        _ => None,
     }
 }

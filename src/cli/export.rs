@@ -64,8 +64,9 @@ pub(super) struct ExportArgs {
     /// of these, so that recursion of any depth is a few frames
     #[arg(long, help_heading = "Reading")]
     pub(super) canonical: bool,
-    /// Keep one of N samples: their number is divided by N. A sample that stays has the weight of those that don't, so that the
-    /// sum of weights stays where the file has both; of folded stacks and other sums, which have no samples, it is divided by N
+    /// Keep one of N samples: their number is divided by N. A sample that stays has the weight of those that don't, so
+    /// that the sum of weights stays where the file has both; of folded stacks and other sums, which have no samples,
+    /// it is divided by N
     #[arg(long, value_name = "N", value_parser = whole_number::<u64>(1..), help_heading = "Reading")]
     pub(super) sample_period: Option<u64>,
     /// Keep only what was sampled and counted between these seconds of a recording, as in `12.5-30` or `1:00-1:30`
@@ -100,8 +101,8 @@ pub(super) struct ExportArgs {
 pub(super) enum ExportFormat {
     /// A stack a line, the process first, short names and weights as inferno-collapse-perf has them
     Folded,
-    /// For `go tool pprof` and tools that build on it, gzipped; samples of recordings are labelled with process, thread and
-    /// region
+    /// For `go tool pprof` and tools that build on it, gzipped; samples of recordings are labelled with process, thread
+    /// and region
     Pprof,
     /// JSON for the Firefox Profiler: each thread of a recording is a track, with samples at their times
     Firefox,

@@ -40,8 +40,8 @@ pub(super) fn completions(args: &CompletionsArgs) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// The script with what the machine knows: names of events, metrics and themes, ids of processes, and a command behind `--`. perfprop
-/// is asked for them when they are completed. Shells that it isn't known for get none.
+/// The script with what the machine knows: names of events, metrics and themes, ids of processes, and a command behind
+/// `--`. perfprop is asked for them when they are completed. Shells that it isn't known for get none.
 fn with_words(shell: Shell, script: &str) -> String {
     match shell {
         Shell::Bash => format!("{script}\n{BASH}"),
@@ -98,8 +98,8 @@ const FISH_WORDS: [(&str, &str); 4] = [
     ("pid", "__perfprop_list pid words processes"),
 ];
 
-/// A list is split at commas and braces; readline replaces only what stands behind the last colon. Ids of processes stand with
-/// their names, until one is left.
+/// A list is split at commas and braces; readline replaces only what stands behind the last colon. Ids of processes
+/// stand with their names, until one is left.
 const BASH: &str = r#"_perfprop_words() {
     local line="${COMP_LINE:0:COMP_POINT}"
     local word="${line##*[[:space:]]}"

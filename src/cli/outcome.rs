@@ -39,7 +39,8 @@ pub(super) fn exit_code(outcome: &RunOutcome) -> u8 {
     }
 }
 
-/// The code of several runs with one more: one that went well doesn't hide one that failed, and what a signal ended says so.
+/// The code of several runs with one more: one that went well doesn't hide one that failed, and what a signal ended
+/// says so.
 pub(super) fn code_with(so_far: u8, outcome: &RunOutcome) -> u8 {
     if so_far == 0 || outcome.signal.is_some() { exit_code(outcome) } else { so_far }
 }

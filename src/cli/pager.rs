@@ -17,15 +17,16 @@ pub(super) enum Paging {
     Never,
 }
 
-/// A pager that takes text until it is dropped; then it is waited for. Ctrl-C, which reaches both, is the pager's alone.
+/// A pager that takes text until it is dropped; then it is waited for. Ctrl-C, which reaches both, is the pager's
+/// alone.
 pub(super) struct Pager {
     child: Child,
     interrupts: Option<SigId>,
 }
 
 impl Pager {
-    /// Starts the pager: that of `PERFPROP_PAGER`, else of `PAGER`, else `less`, which ends by itself where the text fits the
-    /// screen. `None` where nobody looks, none is wanted (`cat`, or an empty name) or it can't be started.
+    /// Starts the pager: that of `PERFPROP_PAGER`, else of `PAGER`, else `less`, which ends by itself where the text
+    /// fits the screen. `None` where nobody looks, none is wanted (`cat`, or an empty name) or it can't be started.
     pub(super) fn start(paging: Paging) -> Option<Self> {
         if paging == Paging::Never || !io::stdout().is_terminal() {
             return None;

@@ -52,7 +52,8 @@ impl ProgressLine {
         self.show(|elapsed| format!("{what} {done} of {of}{}", left(elapsed, done, of)));
     }
 
-    /// Says which of so many is being done: `sort: run 3 of 20, 12 s left`. Those before it say how long the rest takes.
+    /// Says which of so many is being done: `sort: run 3 of 20, 12 s left`. Those before it say how long the rest
+    /// takes.
     #[cfg(feature = "history")]
     pub(super) fn current(&mut self, what: &str, done: u64, of: u64) {
         self.show(|elapsed| format!("{what} {} of {of}{}", done + 1, left(elapsed, done, of)));
@@ -153,8 +154,8 @@ impl<R: Read> Read for ProgressReader<R> {
     }
 }
 
-/// Says now and then, in whole lines, that a command still runs under a model: nobody knows how long it takes, and the command may
-/// write to the same terminal.
+/// Says now and then, in whole lines, that a command still runs under a model: nobody knows how long it takes, and the
+/// command may write to the same terminal.
 pub(super) struct SlowRun {
     next: Duration,
     start: Instant,

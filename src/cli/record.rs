@@ -22,7 +22,7 @@ use super::stream::{hush, say};
 use super::{Error, signals};
 use crate::files::PartialFile;
 use crate::measure::{self, BatchChannels, Delivery, Measurement, RunEvent, RunOutcome, close, note_partial};
-use crate::monitor::taken_off_at_exec;
+use crate::monitor::{TAKEN_OFF, taken_off_at_exec};
 use crate::names::shown_path;
 use crate::number::counted;
 use crate::profile::TreeOptions;
@@ -252,7 +252,7 @@ impl<'a> RunRecorder<'a> {
         into.tell(&written.words(has_stacks));
         tell_delay(launch.delay, outcome);
         if written.is_taken_off {
-            say(&format!("W11 {}", taken_off_at_exec(&header.title())));
+            say(&format!("{TAKEN_OFF} {}", taken_off_at_exec(&header.title())));
         }
         written.findings(&header.target).iter().for_each(|finding| say(finding));
         tell_no_regions(launch.region_events.as_deref(), written.regions.programs().len());
@@ -306,8 +306,7 @@ impl Written {
             RunEvent::Round(round, lost_rounds) => {
                 self.rounds += 1;
                 self.lost_rounds = lost_rounds;
-                let lacks_units = |event: &usize| !header.events[*event].event.units().is_empty();
-                self.is_taken_off |= round.uncounted.iter().any(|event| !lacks_units(event));
+                self.is_taken_off |= !header.uncounted_rows(round).taken_off.is_empty();
             }
             RunEvent::Stacks(batch) => {
                 self.samples += batch.samples.len() as u64;
@@ -379,7 +378,8 @@ impl Out {
     }
 }
 
-/// Standard output, which may be a pipe whose reader leaves. That doesn't end the command: what is written then goes nowhere.
+/// Standard output, which may be a pipe whose reader leaves. That doesn't end the command: what is written then goes
+/// nowhere.
 struct Pipe {
     /// Whether the reader has left.
     is_unread: Rc<Cell<bool>>,

@@ -60,11 +60,12 @@ pub(super) struct ReplayArgs {
     /// Fold recursion in another tool's stacks, as recordings do: recursion of any depth is a few frames
     #[arg(long, help_heading = "Reading")]
     pub(super) canonical: bool,
-    /// Play the recording so many times as fast as it was made; 0 shows all of it at once, and p plays it [default: 0; of one
-    /// recording with --at: 1]
+    /// Play the recording so many times as fast as it was made; 0 shows all of it at once, and p plays it [default: 0;
+    /// of one recording with --at: 1]
     #[arg(long, value_name = "X", help_heading = "Playing")]
     pub(super) speed: Option<f64>,
-    /// Print text instead of drawing screens: the counts of all, what stands out, threads and functions; each interval with -I
+    /// Print text instead of drawing screens: the counts of all, what stands out, threads and functions; each interval
+    /// with -I
     #[arg(long, conflicts_with = "dump", help_heading = "Output")]
     pub(super) print: bool,
     /// Start at this time of the recording, as in `12.5` or `1:30`; with `--dump`, show this time
@@ -76,8 +77,8 @@ pub(super) struct ReplayArgs {
     /// Milliseconds between updates of the numbers; as recorded by default
     #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds(), help_heading = "Intervals")]
     pub(super) interval: Option<u64>,
-    /// Estimate each interval by what came before its end, as the live run did. By default it is estimated with the whole
-    /// run known; comparisons are always as live
+    /// Estimate each interval by what came before its end, as the live run did. By default it is estimated with the
+    /// whole run known; comparisons are always as live
     #[arg(long, help_heading = "Intervals")]
     pub(super) as_live: bool,
     #[command(flatten)]
@@ -95,8 +96,8 @@ pub(super) struct ReplayArgs {
         help_heading = "Output"
     )]
     pub(super) size: (u16, u16),
-    /// Press these keys before the screen is printed, such as `]` (the next sampled event) or `/sort<Enter>`. Keys that need the
-    /// file once more, such as `B`, do nothing
+    /// Press these keys before the screen is printed, such as `]` (the next sampled event) or `/sort<Enter>`. Keys that
+    /// need the file once more, such as `B`, do nothing
     #[arg(
         long,
         value_name = "KEYS",
@@ -129,16 +130,17 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
         return Err(Error::Usage("--speed takes a number from 0 up".into()));
     }
     let (first, others) = compare::files(args)?;
+    let is_text = args.dump.is_none() && (args.print || !has_keys(first));
+    if others.is_some() {
+        check_compared(args, is_text)?;
+    }
     let recording = match (open(first, args)?, others) {
         (Opened::Recording(recording), _) => *recording,
         (Opened::Stacks(imported), None) => return imported::run(args, first, *imported),
         (Opened::Stacks(_), Some(_)) => return Err(no_recording(first)),
     };
-    let is_text = args.dump.is_none() && (args.print || !has_keys(first));
     if is_text && args.at.is_some() {
-        let instead =
-            if others.is_some() { "recordings are compared whole" } else { "text of a part: --range FROM-TO" };
-        return Err(Error::Usage(format!("--at is for screens; {instead}")));
+        return Err(Error::Usage("--at is for screens; text of a part: --range FROM-TO".into()));
     }
     if args.at.is_some() && args.speed == Some(0.0) && args.dump.is_none() {
         return Err(Error::Usage("--at plays from there, and --speed 0 shows all at once: give one of them".into()));
@@ -148,9 +150,6 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
     // Texts show no estimates of intervals.
     let shows_intervals = others.is_none() && !is_text;
     let setup = if shows_intervals && !args.as_live { setup.with_whole_run(&recording) } else { setup };
-    if args.range.is_some() && others.is_some() {
-        return Err(Error::Usage("--range is for one recording; recordings are compared whole".into()));
-    }
     let compared = others.map(|files| Compared::open(args, first, (&recording, &setup), files)).transpose()?;
     match (args.dump, compared) {
         (Some(format), compared) => dump(args, &recording, &setup, compared, format),
@@ -158,6 +157,16 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
         (None, Some(compared)) => compared.print(&recording, setup.monitor()),
         (None, None) => report::print(args, &recording, &setup),
     }
+}
+
+/// Refuses what is for one recording, where several are compared.
+fn check_compared(args: &ReplayArgs, is_text: bool) -> Result<(), Error> {
+    let refused = match (args.at, args.range) {
+        (Some(_), _) if is_text => "--at is for screens; recordings are compared whole",
+        (_, Some(_)) => "--range is for one recording; recordings are compared whole",
+        _ => return Ok(()),
+    };
+    Err(Error::Usage(refused.into()))
 }
 
 /// Refuses a time behind the end. The length that is shown is rounded, and the last interval may end late.
@@ -176,16 +185,15 @@ fn check_time(args: &ReplayArgs, recording: &Recording) -> Result<(), Error> {
 
 /// A monitor that has seen the rounds up to a time, and the end if that is not behind it.
 pub(super) fn seen(recording: &Recording, mut monitor: Monitor, at: WallNs) -> Monitor {
-    for RecordedRound { round, lost } in recording.rounds.iter().take_while(|recorded| recorded.round.at <= at) {
-        monitor.round(round, *lost);
-    }
+    monitor.take_rounds(recording.rounds.iter().take_while(|recorded| recorded.round.at <= at));
     if recording.length() <= at {
         monitor.end(recording.end_or_last());
     }
     monitor
 }
 
-/// The rounds of a recording that are asked for, and a monitor of them that has seen nothing: all rounds, or those of a range.
+/// The rounds of a recording that are asked for, and a monitor of them that has seen nothing: all rounds, or those of a
+/// range.
 pub(super) fn begun<'a>(
     args: &ReplayArgs,
     recording: &'a Recording,
@@ -227,6 +235,41 @@ fn nearest_reading(recording: &Recording, at: WallNs, interval: WallNs) -> WallN
     reading.filter(|&reading| reading > at && reading - at <= WallNs(interval.0 / 2)).unwrap_or(at)
 }
 
+/// What a printed screen shows of a recording: the monitor, and the time that it stands at.
+fn dumped_part(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<(Monitor, WallNs), Error> {
+    let Some(range) = args.range else {
+        let at = nearest_reading(recording, at(args), setup.header.interval_ns);
+        return Ok((seen(recording, setup.monitor(), at), at));
+    };
+    let (rounds, mut monitor) = begun(args, recording, setup)?;
+    monitor.take_rounds(rounds);
+    close(&mut monitor, recording, range.to);
+    Ok((monitor, range.to))
+}
+
+/// How a printed screen looks.
+fn dump_options(
+    args: &ReplayArgs,
+    recording: &Recording,
+    compared: Option<&Compared>,
+    format: DumpFormat,
+) -> Result<ScreenOptions, Error> {
+    let in_picture = appearance::in_picture(&args.appearance)?;
+    let measures = compared.map_or(in_picture.measures, |compared| compared.measures);
+    let symbols = match format {
+        DumpFormat::Txt | DumpFormat::Ansi if stream::of_locale() == GlyphSet::Ascii => GlyphSet::Ascii,
+        DumpFormat::Txt | DumpFormat::Ansi | DumpFormat::Svg => in_picture.symbols,
+    };
+    Ok(ScreenOptions { mode: mode(recording, 1.0), measures, symbols, ..in_picture })
+}
+
+/// What a recording holds of all of its time, with what is told of it.
+fn outline_of(recording: &Recording, setup: &Setup) -> Outline {
+    let mut ahead = ReadAhead::new(setup.as_live().monitor());
+    let notes = ahead.read(&recording.rounds, usize::MAX, || recording.end_or_last()).cloned().unwrap_or_default();
+    Outline::of(&recording.rounds, recording.length()).with_notes(&notes)
+}
+
 /// Prints one screen, at the second asked for or at the end.
 fn dump(
     args: &ReplayArgs,
@@ -235,30 +278,11 @@ fn dump(
     compared: Option<Compared>,
     format: DumpFormat,
 ) -> Result<u8, Error> {
-    let at =
-        args.range.map_or_else(|| nearest_reading(recording, at(args), setup.header.interval_ns), |range| range.to);
-    let monitor = match args.range {
-        None => seen(recording, setup.monitor(), at),
-        Some(range) => {
-            let (rounds, mut monitor) = begun(args, recording, setup)?;
-            for RecordedRound { round, lost } in rounds {
-                monitor.round(round, *lost);
-            }
-            close(&mut monitor, recording, range.to);
-            monitor
-        }
-    };
+    let (monitor, at) = dumped_part(args, recording, setup)?;
     let range = args.range.map(|_| TimeRange { from: monitor.began(), to: monitor.now() });
-    let in_picture = appearance::in_picture(&args.appearance)?;
-    let measures = compared.as_ref().map_or(in_picture.measures, |compared| compared.measures);
-    let symbols = match format {
-        DumpFormat::Txt | DumpFormat::Ansi if stream::of_locale() == GlyphSet::Ascii => GlyphSet::Ascii,
-        DumpFormat::Txt | DumpFormat::Ansi | DumpFormat::Svg => in_picture.symbols,
-    };
-    let options = ScreenOptions { mode: mode(recording, 1.0), measures, symbols, ..in_picture };
+    let options = dump_options(args, recording, compared.as_ref(), format)?;
     let taken = recording.rounds.partition_point(|recorded| recorded.round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
-    let rounds = newest.iter().map(|recorded| recorded.round.clone()).collect();
     let mut replayed = recording.profile().map(Replayed::new);
     let after = start(&monitor);
     let profile = recording.profile().zip(replayed.as_mut()).map(|(recorded, profile)| {
@@ -269,20 +293,17 @@ fn dump(
         };
         (tree.clone(), quality.clone())
     });
-    let screen = compare::first_screen(args, options.screen, compared.as_ref());
-    let mut ahead = ReadAhead::new(setup.as_live().monitor());
-    let notes = ahead.read(&recording.rounds, usize::MAX, || recording.end_or_last()).cloned().unwrap_or_default();
-    let outline = Some(Outline::of(&recording.rounds, recording.length()).with_notes(&notes));
     let wanted = Picture {
         size: args.size,
         format: format.into(),
-        rounds,
+        rounds: newest.iter().map(|recorded| recorded.round.clone()).collect(),
         profile,
-        outline,
+        outline: Some(outline_of(recording, setup)),
         range,
         keys: args.keys.clone(),
         ..Picture::default()
     };
+    let screen = compare::first_screen(args, options.screen, compared.as_ref());
     let mut scene = Scene::new(monitor, compared.map(Compared::others), &options);
     let picture = match (screen, &replayed) {
         (Screen::Source, Some(profile)) => {

@@ -69,9 +69,7 @@ fn report(
     out: &mut Stream,
 ) -> Result<(Monitor, WallNs), Error> {
     let (rounds, mut monitor) = begun(args, recording, setup)?;
-    for RecordedRound { round, lost } in rounds {
-        monitor.round(round, *lost);
-    }
+    monitor.take_rounds(rounds);
     let until = end(args, recording);
     close(&mut monitor, recording, until);
     if args.range.is_some() {

@@ -41,8 +41,8 @@ pub(super) fn listen_for_screens(stop: &CancelToken) -> io::Result<Receiver<Caug
 
 fn forward(more: &[i32], stop: &CancelToken) -> io::Result<Receiver<CaughtSignal>> {
     let ignored = ignored();
-    // What perfprop was started to ignore, as nohup has it ignore HUP, ends neither it nor the command. Shells have all that runs in their
-    // background ignore INT, and scripts end that by INT all the same.
+    // What perfprop was started to ignore, as nohup has it ignore HUP, ends neither it nor the command. Shells have all
+    // that runs in their background ignore INT, and scripts end that by INT all the same.
     let is_caught = |&number: &i32| [SIGINT, SIGTERM].contains(&number) || ignored & bit(number) == 0;
     let ends = ENDS.into_iter().chain(SIGRTMIN()..=SIGRTMAX()).filter(is_caught);
     let all = ends.chain([SIGUSR1]).chain(more.iter().copied());
@@ -72,8 +72,8 @@ fn forward(more: &[i32], stop: &CancelToken) -> io::Result<Receiver<CaughtSignal
 /// Whether perfprop was interrupted.
 static WAS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Ends perfprop by INT, if it was interrupted and its exit code says so: a shell leaves its loop for a command that ended by that signal,
-/// and not for one that ended with 130. All else has been done.
+/// Ends perfprop by INT, if it was interrupted and its exit code says so: a shell leaves its loop for a command that
+/// ended by that signal, and not for one that ended with 130. All else has been done.
 pub(super) fn end_interrupted(code: u8) {
     if WAS_INTERRUPTED.load(Ordering::Relaxed) && code == code_of(SIGINT) {
         // If that can't be, the code says so.
@@ -81,7 +81,8 @@ pub(super) fn end_interrupted(code: u8) {
     }
 }
 
-/// The signals that this process ignores, a bit for each (proc(5)); perfprop itself ignores none of those that it catches.
+/// The signals that this process ignores, a bit for each (proc(5)); perfprop itself ignores none of those that it
+/// catches.
 fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

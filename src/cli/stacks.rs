@@ -173,8 +173,8 @@ impl LiveProfile {
         }
     }
 
-    /// Writes to a recording what was sampled so far, and what regions counted. Gives the last time whose samples are left out, if
-    /// any are.
+    /// Writes to a recording what was sampled so far, and what regions counted. Gives the last time whose samples are
+    /// left out, if any are.
     pub(super) fn write<W: Write>(
         &self,
         sampled: Option<&SamplingSetup>,

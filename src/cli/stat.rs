@@ -53,8 +53,8 @@ pub(super) struct StatArgs {
     /// Print this many intervals; a command runs on to its end, anything else is no longer measured then
     #[arg(long, alias = "iterations", value_name = "N", requires = "interval", value_parser = whole_number::<u64>(1..), help_heading = "Intervals")]
     pub(super) interval_count: Option<u64>,
-    /// Print the intervals when the run is over, with corrected counts that are estimated with the whole run known: they
-    /// are nearer to the truth than what is known at once
+    /// Print the intervals when the run is over, with corrected counts that are estimated with the whole run known:
+    /// they are nearer to the truth than what is known at once
     #[arg(long, requires = "interval", help_heading = "Intervals")]
     pub(super) whole_run: bool,
     /// Run the command this many times and print means
@@ -72,8 +72,8 @@ pub(super) struct StatArgs {
     /// Call sync before each run, so that no file waits to be written to disk
     #[arg(short = 'S', long, help_heading = "Runs")]
     pub(super) sync: bool,
-    /// Print how far the scaled and corrected counts are from the truth; needs --counters, with which the lines of -j and -x
-    /// have the truth and these errors anyway
+    /// Print how far the scaled and corrected counts are from the truth; needs --counters, with which the lines of -j
+    /// and -x have the truth and these errors anyway
     #[arg(long, requires = "counters", help_heading = "Output")]
     pub(super) truth: bool,
     /// Count cache events too, as perf does; `-d -d` and `-d -d -d` count more
@@ -508,7 +508,8 @@ fn tell_signal(outcome: &RunOutcome) {
     }
 }
 
-/// Counts that end at an exec, or lack a child or a unit, must not look like those of the whole run, whoever reads them.
+/// Counts that end at an exec, or lack a child or a unit, must not look like those of the whole run, whoever reads
+/// them.
 fn tell_uncounted(monitor: &Monitor) {
     tell(monitor, |finding| match finding {
         Finding::TakenOff { .. } | Finding::UncountedTime { .. } => true,

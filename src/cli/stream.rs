@@ -75,7 +75,8 @@ impl Stream {
         Ok(Self::to(path, file.map_err(failed)?))
     }
 
-    /// Writes a text that programs read to a file, which has its name once all is written; `-` and `None` are standard output.
+    /// Writes a text that programs read to a file, which has its name once all is written; `-` and `None` are standard
+    /// output.
     pub(super) fn write_whole(path: Option<&Path>, text: &str) -> Result<(), Error> {
         let Some(path) = path.filter(|path| path.as_os_str() != "-") else { return Self::stdout().print_data(text) };
         let written = PartialFile::create(path).and_then(|mut part| {
@@ -216,9 +217,9 @@ pub(super) fn has_terminal_beside_input() -> bool {
     has_terminal() || (io::stdout().is_terminal() && is_data(io::stdin()) && File::open("/dev/tty").is_ok())
 }
 
-/// Makes the terminal standard output where that is a file, and returns the file: `top -- sort words > sorted` has screens, and
-/// what the command prints goes to the file. `None` where there is no terminal, where a pipe may lead back to it, and where
-/// nobody is at the keys: in the background, and where standard input is `/dev/null`.
+/// Makes the terminal standard output where that is a file, and returns the file: `top -- sort words > sorted` has
+/// screens, and what the command prints goes to the file. `None` where there is no terminal, where a pipe may lead back
+/// to it, and where nobody is at the keys: in the background, and where standard input is `/dev/null`.
 pub(super) fn terminal_beside_output() -> Option<File> {
     let output = io::stdout();
     let kind = fstat(&output).map_or(SFlag::empty(), |stat| SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT);

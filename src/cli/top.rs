@@ -15,6 +15,7 @@ use super::outcome::{NO_REGIONS, exit_code, tell_delay, tell_no_regions};
 use super::stacks::LiveProfile;
 use super::stream::{Stream, has_terminal_beside_input, say, terminal_beside_output};
 use super::{Error, appearance, signals, stacks};
+use crate::codes::Coded;
 use crate::diagnosis::{LATELY, LookBack, SampledFacts, diagnose};
 use crate::measure::{
     DefaultEvents, DenialWords, Measurement, OVERVIEW_FREQUENCIES, WatchEvent, close, note_partial, pending_end, watch,
@@ -136,8 +137,8 @@ struct Begun {
     notes: Vec<String>,
 }
 
-/// Begins to measure, and says what can't be. Where nobody said what to measure, and this user may not count the machine's
-/// events, what needs no right to count is shown.
+/// Begins to measure, and says what can't be. Where nobody said what to measure, and this user may not count the
+/// machine's events, what needs no right to count is shown.
 fn start(
     args: &TopArgs,
     measurement: &Measurement,
@@ -333,7 +334,7 @@ impl Feed for Live<'_> {
     }
 
     fn begin_sampling(&mut self) -> Result<(), String> {
-        self.sample().map_err(|error| error.to_string())
+        self.sample().map_err(|error| error.with_code().join("\n"))
     }
 
     fn sample_more_often(&mut self) -> Option<u64> {

@@ -33,8 +33,8 @@ const LEFT_OUT: [&str; 20] = [
     "region_events",
 ];
 
-/// A line that says how the same is counted by a model; `words` is the command line of this process. `None` where a model
-/// counts already.
+/// A line that says how the same is counted by a model; `words` is the command line of this process. `None` where a
+/// model counts already.
 pub(super) fn modelled_instead(words: &[OsString]) -> Option<String> {
     let (command, lacking) = match again(words) {
         Again::Modelled => return None,

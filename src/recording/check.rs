@@ -39,8 +39,8 @@ pub(super) fn check(header: &Header) -> Result<(), String> {
     Ok(())
 }
 
-/// How much longer an event may have been on a counter than there was time, in nanoseconds and as one in so many: kernels read
-/// their clocks one after the other, and what one of them wrote is never refused.
+/// How much longer an event may have been on a counter than there was time, in nanoseconds and as one in so many:
+/// kernels read their clocks one after the other, and what one of them wrote is never refused.
 const CLOCKS_DIFFER: (u64, u64) = (1_000_000, 10);
 
 /// Checks that no event was on a counter for longer than it was counted.

@@ -45,8 +45,8 @@ pub struct Cut {
 }
 
 impl Recording {
-    /// Whether all of the run is in it. Whoever writes a recording ends it with a last line, also one that is saved while the
-    /// run goes on: where that is missing, the writer was killed.
+    /// Whether all of the run is in it. Whoever writes a recording ends it with a last line, also one that is saved
+    /// while the run goes on: where that is missing, the writer was killed.
     pub fn is_whole(&self) -> bool {
         self.cut.is_none() && self.end.is_some()
     }

@@ -8,8 +8,8 @@ use super::check::check;
 use super::error::{ReadError, not_json};
 use crate::run::{Header, VERSION};
 
-/// Whether a file that begins so is a recording: its first line is a header, however its JSON is spaced and its keys are sorted. The
-/// line may be longer than what is given.
+/// Whether a file that begins so is a recording: its first line is a header, however its JSON is spaced and its keys
+/// are sorted. The line may be longer than what is given.
 pub fn is_recording(begun: &[u8]) -> bool {
     let begun = begun.trim_ascii_start();
     if !begun.starts_with(b"{") {

@@ -28,8 +28,8 @@ struct KeptBytes {
 /// Some millions of samples.
 const ROOM: KeptBytes = KeptBytes { most: 32 << 20, part: 256 << 10 };
 
-/// Lines of samples and regions. Where they take too much memory, the oldest samples are left out, but neither what they define nor
-/// what regions counted.
+/// Lines of samples and regions. Where they take too much memory, the oldest samples are left out, but neither what
+/// they define nor what regions counted.
 #[derive(Clone, Debug)]
 pub struct KeptSamples {
     /// What is left of lines of samples: what they define.

@@ -11,8 +11,8 @@
 //! {"type":"end", ...}      how it ended, and the totals
 //! ```
 //!
-//! Where events were counted in regions, `counts` of a line of regions has a column `events` for each of their sums, and
-//! `states` has their names. What programs count themselves has a column `counters`, and its names there, too.
+//! Where events were counted in regions, `counts` of a line of regions has a column `events` for each of their sums,
+//! and `states` has their names. What programs count themselves has a column `counters`, and its names there, too.
 //!
 //! A recording holds what was read and nothing that was derived: estimates are made anew by
 //! whoever reads it. Lines of another type are passed over: a later version may write more of them. A file

@@ -24,8 +24,8 @@ impl TimeRange {
     }
 }
 
-/// How many rounds of a recording are before a time. One that is nearer to it than that before it counts as well: intervals
-/// end a little later than their lengths say.
+/// How many rounds of a recording are before a time. One that is nearer to it than that before it counts as well:
+/// intervals end a little later than their lengths say.
 pub fn rounds_until(rounds: &[RecordedRound], time: WallNs) -> usize {
     let next = rounds.partition_point(|recorded| recorded.round.at <= time);
     let at = |place: usize| rounds.get(place).map(|recorded| recorded.round.at);
@@ -41,8 +41,8 @@ impl Recording {
         (first < last).then_some(first..last)
     }
 
-    /// A range between the readings that are nearest to its ends, so that samples are of the same time as counts. What was sampled
-    /// after the last reading belongs to a range that reaches as far.
+    /// A range between the readings that are nearest to its ends, so that samples are of the same time as counts. What
+    /// was sampled after the last reading belongs to a range that reaches as far.
     pub fn whole_intervals(&self, range: TimeRange) -> Option<TimeRange> {
         let places = self.rounds_in(range)?;
         let at = |place: usize| self.rounds.get(place).map(|recorded| recorded.round.at);
@@ -51,7 +51,8 @@ impl Recording {
         Some(TimeRange { from, to: to.unwrap_or(range.to) })
     }
 
-    /// Writes the samples and regions after a time, if it isn't `None`, up to and with another, and what went missing of them.
+    /// Writes the samples and regions after a time, if it isn't `None`, up to and with another, and what went missing
+    /// of them.
     ///
     /// # Errors
     /// Returns the writer's error.

@@ -87,8 +87,8 @@ enum MeasuredColumn<'a> {
 }
 
 impl<'a> MeasuredColumn<'a> {
-    /// The columns of a quantity, of which those of a group stand in one table: of the time those of its range, too, and a mean that
-    /// isn't its number already.
+    /// The columns of a quantity, of which those of a group stand in one table: of the time those of its range, too,
+    /// and a mean that isn't its number already.
     fn groups(name: &'a str, determinizer: Determinizer) -> Vec<Vec<Self>> {
         let number = vec![Self::Number(name)];
         match (name, determinizer) {

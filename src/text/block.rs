@@ -49,8 +49,8 @@ fn block_time(time: WallNs) -> String {
     format!("{:.1} s", time.as_secs())
 }
 
-/// Whether the end of a run is to be printed behind the reading that was printed last: not where that has the same time,
-/// and nearly all counts.
+/// Whether the end of a run is to be printed behind the reading that was printed last: not where that has the same
+/// time, and nearly all counts.
 pub fn is_another_reading(monitor: &Monitor, printed: Option<WallNs>) -> bool {
     let (end, interval) = (monitor.now(), monitor.header().interval_ns);
     printed.is_none_or(|printed| block_time(printed) != block_time(end) || end - printed >= WallNs(interval.0 / 10))

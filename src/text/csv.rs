@@ -7,12 +7,11 @@
 //!     corrected value,low,high[,metric low,high,threshold][,truth,scaled error%,corrected error%]
 //! ```
 //!
-//! The truth is that of the run, in lines of intervals as well. Where a file has lines of intervals and of runs, all have the
-//! fields of both ([`Repetition`], [`beside_intervals`]). A table of all fields is in docs/output.md.
-//! The first low and high are those of the value. Metrics that were asked for take the place of what perf
-//! derives, and where an event has several the second is on a line of its own, without the event's fields.
-//! Then every line has their last fields. Under a model the status is `modelled`, and 10^9 instructions are
-//! its CPU second.
+//! The truth is that of the run, in lines of intervals as well. Where a file has lines of intervals and of runs, all
+//! have the fields of both ([`Repetition`], [`beside_intervals`]). A table of all fields is in docs/output.md. The
+//! first low and high are those of the value. Metrics that were asked for take the place of what perf derives, and
+//! where an event has several the second is on a line of its own, without the event's fields. Then every line has their
+//! last fields. Under a model the status is `modelled`, and 10^9 instructions are its CPU second.
 
 use std::borrow::Cow;
 

@@ -55,7 +55,8 @@ pub fn diagnoses(all: &[Diagnosis], monitor: &Monitor, screens: EvidenceScreens)
     text
 }
 
-/// A line of JSON: `{"stands_out": [{"rule": ..., "fault": ..., "text": ..., "why": ..., "sure": ..., "screen": ..., "key": ...}]}`.
+/// A line of JSON:
+/// `{"stands_out": [{"rule": ..., "fault": ..., "text": ..., "why": ..., "sure": ..., "screen": ..., "key": ...}]}`.
 pub fn json_diagnoses(all: &[Diagnosis]) -> String {
     let one = |one: &Diagnosis| {
         json!({

@@ -213,9 +213,9 @@ fn best_of(choices: &[Choice]) -> String {
     }
 }
 
-/// The models that are likely by far less, and yet predict sizes that were left out as well as the likeliest does, within chance:
-/// a likelihood takes it that one of the models is right, and none may be. Those with a breakpoint predict them better than they
-/// should (docs/cost.md).
+/// The models that are likely by far less, and yet predict sizes that were left out as well as the likeliest does,
+/// within chance: a likelihood takes it that one of the models is right, and none may be. Those with a breakpoint
+/// predict them better than they should (docs/cost.md).
 fn as_near(choices: &[Choice]) -> String {
     let [best, others @ ..] = choices else { return String::new() };
     let is_near = |choice: &&Choice| choice.fit.fitted.breakpoints.is_empty() && choice.predicts_as_well_as(best);

@@ -28,8 +28,8 @@ fn uncertain_number(number: Uncertain, name: &str, unit: &str) -> String {
     uncertain(number.scaled(factor), &unit)
 }
 
-/// In which unit numbers of a benchmark are told, and how many of these one of its own is. Of an event its name says it already:
-/// `sort.page-faults`.
+/// In which unit numbers of a benchmark are told, and how many of these one of its own is. Of an event its name says it
+/// already: `sort.page-faults`.
 fn told_unit(name: &str, unit: &str) -> (f64, Unit) {
     let name = name.split(['(', ' ']).next().unwrap_or_default();
     match unit {
@@ -264,7 +264,8 @@ fn without_number(one: &BenchmarkSeries, combination: usize) -> String {
     if parts.is_empty() { "not measured".to_owned() } else { parts.join(", ") }
 }
 
-/// The numbers of one series, a line for each commit, with a line where the level changed: of these combinations of parameters.
+/// The numbers of one series, a line for each commit, with a line where the level changed: of these combinations of
+/// parameters.
 pub fn benchmark_commits(one: &BenchmarkSeries, combinations: &[usize], of: &ToldSeries<'_>) -> String {
     let (unit, commits) = (of.unit(&one.benchmark), &of.commits);
     let steps: Vec<Vec<Step>> = combinations.iter().map(|&combination| one.steps(combination, of.method)).collect();
@@ -300,7 +301,8 @@ pub fn benchmark_commits(one: &BenchmarkSeries, combinations: &[usize], of: &Tol
     table(&columns, &rows)
 }
 
-/// What a series is of: its benchmark, or its only combination of parameters that is shown, with the machine and the environment.
+/// What a series is of: its benchmark, or its only combination of parameters that is shown, with the machine and the
+/// environment.
 pub fn benchmark_title(
     one: &BenchmarkSeries,
     combinations: &[usize],

@@ -225,8 +225,8 @@ fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, num
     }
 }
 
-/// What emulated counters would have counted had they been enough, and how far off it the numbers are. Of the run, which a
-/// line of an interval has in its keys.
+/// What emulated counters would have counted had they been enough, and how far off it the numbers are. Of the run,
+/// which a line of an interval has in its keys.
 fn truth_keys(line: &mut Map<String, Value>, row: &Row<'_>, runs: &Repeats<'_>) {
     let Some(truth) = runs.truth(row.index) else { return };
     let of = if line.contains_key("interval") { "run-" } else { "" };

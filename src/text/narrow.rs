@@ -6,11 +6,13 @@ use std::iter;
 const BETWEEN: usize = 2;
 const BEFORE: usize = 1;
 
-/// What gets lines of its own, what stands first the sooner: numbers that are derived from others, and those that were corrected.
+/// What gets lines of its own, what stands first the sooner: numbers that are derived from others, and those that were
+/// corrected.
 const APART: [&str; 2] = ["  # ", "  corrected "];
 
-/// The lines of a table in so many columns. Blanks that all lines have in a place are left out, as few as can be. Where that isn't
-/// enough, what is derived gets lines of its own, and then what was corrected. A table that is still too wide stays so.
+/// The lines of a table in so many columns. Blanks that all lines have in a place are left out, as few as can be. Where
+/// that isn't enough, what is derived gets lines of its own, and then what was corrected. A table that is still too
+/// wide stays so.
 pub(super) fn narrowed(table: &str, columns: usize) -> String {
     let lines: Vec<_> = table.lines().map(str::to_owned).collect();
     if longest(&lines) <= columns {

@@ -31,8 +31,8 @@ pub fn phases(monitor: &Monitor) -> String {
     }
 }
 
-/// The changes of an event, with rates in its unit; `None` if there was none, as of an event that is counted for each part
-/// of the target on its own.
+/// The changes of an event, with rates in its unit; `None` if there was none, as of an event that is counted for each
+/// part of the target on its own.
 pub(super) fn json_phases(monitor: &Monitor, row: &Row<'_>) -> Option<Value> {
     let per = match monitor.phase_measure(row.index) {
         Measure::PerSecond => "sec",

@@ -13,9 +13,9 @@ use crate::run::Header;
 /// So many processes of one program have a table each; where there are more, they have one together.
 const MOST_TABLES: usize = 3;
 
-/// A table for each process that has regions, or one for many of one program: calls, time in all, in the region alone and of a
-/// call, indented as they nest; and others of the events that its regions counted, with errors at this level. Empty where none
-/// has any.
+/// A table for each process that has regions, or one for many of one program: calls, time in all, in the region alone
+/// and of a call, indented as they nest; and others of the events that its regions counted, with errors at this level.
+/// Empty where none has any.
 pub fn regions(table: &RegionTable, header: &Header, confidence: Confidence) -> String {
     let mut out = String::new();
     for programs in by_program(table) {
@@ -35,8 +35,8 @@ pub fn regions(table: &RegionTable, header: &Header, confidence: Confidence) -> 
     out
 }
 
-/// The programs that can be read and have regions: those of one name that count the same stand together, in the order of the
-/// first.
+/// The programs that can be read and have regions: those of one name that count the same stand together, in the order
+/// of the first.
 fn by_program(table: &RegionTable) -> Vec<Vec<RegionProgramId>> {
     let mut groups: Vec<(_, Vec<RegionProgramId>)> = Vec::new();
     for (id, (program, state)) in (0..).map(RegionProgramId).zip(table.programs()) {
@@ -200,8 +200,8 @@ fn lines(table: &RegionTable, rows: &[&RegionCounts], unended: &[RegionPathId]) 
     out
 }
 
-/// Lines for the regions of a path of which no call has ended: rows are indented below them. `before` is the path of the
-/// row before, whose regions have lines.
+/// Lines for the regions of a path of which no call has ended: rows are indented below them. `before` is the path of
+/// the row before, whose regions have lines.
 fn lines_of_open(before: &[&str], path: &[&str]) -> String {
     let known = before.iter().zip(path).take_while(|(before, name)| before == name).count();
     let line = |depth: usize| {

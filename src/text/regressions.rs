@@ -1,4 +1,5 @@
-//! Prints regressions: as a table, in Markdown and JSON, and as the files JUnit and SARIF that services of continuous integration read.
+//! Prints regressions: as a table, in Markdown and JSON, and as the files JUnit and SARIF that services of continuous
+//! integration read.
 
 use std::collections::BTreeMap;
 
@@ -298,7 +299,8 @@ impl ToldRise {
         self.left().into_iter().chain(moved).chain(apart).collect::<Vec<_>>().join("; ")
     }
 
-    /// What happened, in a sentence: `sort: 10.0 ms -> 12.0 ms (+20.0% ±1.2%) in 00000010, chance 1e-09: Compare names`.
+    /// What happened, in a sentence:
+    /// `sort: 10.0 ms -> 12.0 ms (+20.0% ±1.2%) in 00000010, chance 1e-09: Compare names`.
     fn sentence(&self) -> String {
         let number = |number: f64| self.number(number);
         let mut out = format!("{}: {} -> {} ({})", self.name(), number(self.before), number(self.after), self.change());
@@ -383,8 +385,8 @@ pub struct SourceLine {
     pub line: usize,
 }
 
-/// Regressions as a file of SARIF 2.1.0, for the alerts of a code host. `line` says where a benchmark is named, or else where its alert
-/// stands: a host may refuse a file with an alert that has no place in the code.
+/// Regressions as a file of SARIF 2.1.0, for the alerts of a code host. `line` says where a benchmark is named, or else
+/// where its alert stands: a host may refuse a file with an alert that has no place in the code.
 pub fn sarif_regressions(
     found: &[BenchmarkRegression],
     of: &ToldSeries<'_>,

@@ -4,8 +4,8 @@ use crate::monitor::{Absence, Correction, Monitor, Row, Truth};
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Error, Moments, Uncertain, mean};
 
-/// Whether a command was to run several times. Then lines have a place for the standard error, however many runs became whole: a
-/// script finds all other fields in the same places.
+/// Whether a command was to run several times. Then lines have a place for the standard error, however many runs became
+/// whole: a script finds all other fields in the same places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repetition {
     /// It runs once.
@@ -74,7 +74,8 @@ impl Repeats<'_> {
         mean(&ratios)
     }
 
-    /// The mean of what the event counted in truth, and how far off it the mean counts are; `None` where it wasn't counted.
+    /// The mean of what the event counted in truth, and how far off it the mean counts are; `None` where it wasn't
+    /// counted.
     pub(super) fn truth(&self, event: RowIndex) -> Option<MeanTruth> {
         let truths: Vec<_> = self.true_counts(event).iter().map(|(_, truth)| truth.count as f64).collect();
         let count = mean(&truths)?;
@@ -91,7 +92,8 @@ impl Repeats<'_> {
         if all.iter().any(is_counted) { all.into_iter().filter(is_counted).collect() } else { all }
     }
 
-    /// A rate in each run, which weighs as much as its CPU time: so the mean is that of the counts over that of the times.
+    /// A rate in each run, which weighs as much as its CPU time: so the mean is that of the counts over that of the
+    /// times.
     pub(super) fn rates(&self, event: RowIndex, rate: impl Fn(&Row<'_>) -> Option<f64>) -> Moments {
         let mut rates = Moments::default();
         for row in self.rows(event) {
@@ -139,10 +141,10 @@ fn mean_of(numbers: &[Uncertain]) -> Option<Uncertain> {
     (!numbers.is_empty()).then(|| sum.scaled(1.0 / numbers.len() as f64))
 }
 
-/// The mean of what runs counted and of 0 in those that saw none; `None` where all saw none. Each run begins with another group, so
-/// one that counted what happens at the beginning stands for those that didn't look: left out, they would make the mean too
-/// large. Its error is Student's where runs differ, which holds what multiplexing left unseen too, and no less than what the counts
-/// themselves leave open.
+/// The mean of what runs counted and of 0 in those that saw none; `None` where all saw none. Each run begins with
+/// another group, so one that counted what happens at the beginning stands for those that didn't look: left out, they
+/// would make the mean too large. Its error is Student's where runs differ, which holds what multiplexing left unseen
+/// too, and no less than what the counts themselves leave open.
 fn mean_of_runs(counts: &[Uncertain], unseen: usize, confidence: Confidence) -> Option<Uncertain> {
     let runs = (counts.len() + unseen) as f64;
     let of_counts = mean_of(counts)?.scaled(counts.len() as f64 / runs);
@@ -229,7 +231,8 @@ mod tests {
         assert!((value - 30.0).abs() < 1e-9 && (above - half_width).abs() < 1e-9, "{found:?}");
         // No count is below 0.
         assert_eq!(below, 30.0);
-        // What was counted exactly in each run differs between them: t with 1 degree is 12.706, the deviation over the root of 2 is 10.
+        // What was counted exactly in each run differs between them: t with 1 degree is 12.706, the deviation over the
+        // root of 2 is 10.
         let counted = mean_of_runs(&[200.0, 220.0].map(Uncertain::exact), 0, Confidence::DEFAULT);
         let half = counted.and_then(|mean| mean.error.half_width()).unwrap_or_default();
         assert!((half - 127.06).abs() < 0.01, "{counted:?}");

@@ -14,13 +14,14 @@ use crate::units::CpuNs;
 /// The number of lines for each event, at most.
 const MOST: usize = 30;
 
-/// Functions with less than this part of all in themselves stand in no line, unless they have so much with what they called.
+/// Functions with less than this part of all in themselves stand in no line, unless they have so much with what they
+/// called.
 const LEAST: f64 = 0.005;
 const LEAST_CALLER: f64 = 0.05;
 
-/// For each sampled event its samples, how far their stacks go, what has gone missing, and the functions in which most of
-/// it was, each with the interval of its share; then what is to be known of the stacks. `target` says what was measured, as in
-/// [`StackQuality::findings`].
+/// For each sampled event its samples, how far their stacks go, what has gone missing, and the functions in which most
+/// of it was, each with the interval of its share; then what is to be known of the stacks. `target` says what was
+/// measured, as in [`StackQuality::findings`].
 pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str, confidence: Confidence) -> String {
     let mut out = String::new();
     let sampled: Vec<_> = tree.event_ids().filter(|event| !tree.event_of(*event).is_of_calls()).collect();
@@ -53,7 +54,8 @@ pub fn little_sampled(tree: &Tree, monitor: &Monitor) -> String {
     )
 }
 
-/// The samples of one of so many events: `cpu-clock: 1500 samples with call stacks, 99.9% complete, 0.1% cut (2 stacks cut)`.
+/// The samples of one of so many events:
+/// `cpu-clock: 1500 samples with call stacks, 99.9% complete, 0.1% cut (2 stacks cut)`.
 fn title(tree: &Tree, quality: &StackQuality, event: EventId, events: usize) -> String {
     let total = tree.total(event);
     let name = shown(&tree.event_of(event).name).into_owned();
@@ -78,7 +80,8 @@ fn title(tree: &Tree, quality: &StackQuality, event: EventId, events: usize) -> 
     format!("{name}: {counted}{reach}{missing}")
 }
 
-/// A line of heads, and one for each function: what was sampled in it alone, how far that may be off, and with what it called.
+/// A line of heads, and one for each function: what was sampled in it alone, how far that may be off, and with what it
+/// called.
 fn functions(tree: &Tree, quality: &StackQuality, event: EventId, confidence: Confidence) -> String {
     let whole = tree.total(event);
     let part_of = |weight: u64| weight as f64 / whole.weight.max(1) as f64;

@@ -284,7 +284,8 @@ fn value_text(counted: &CountedNumber, digits: Digits) -> String {
     }
 }
 
-/// The event with the fewest turns on a counter, where these are so few that a burst between them may be outside of intervals.
+/// The event with the fewest turns on a counter, where these are so few that a burst between them may be outside of
+/// intervals.
 fn few_turns(scaled: &[Row<'_>]) -> String {
     let fewest = scaled.iter().min_by_key(|row| row.raw.run.stays());
     let named = |row: &Row<'_>| {

@@ -34,9 +34,9 @@ const SHARES: [(&str, ThreadNumber); 5] = [
 const RATES: [(&str, ThreadNumber); 2] =
     [("FAULT/s", |thread| Some(thread.faults)), ("SWITCH/s", |thread| thread.switches)];
 
-/// What each thread did over the whole time, or each process of a machine that used CPU time: the busiest first, without columns of
-/// which nothing is known, and without rates where the lines would be longer than `columns`. Says so where threads were read too seldom;
-/// nothing where they weren't read.
+/// What each thread did over the whole time, or each process of a machine that used CPU time: the busiest first,
+/// without columns of which nothing is known, and without rates where the lines would be longer than `columns`. Says so
+/// where threads were read too seldom; nothing where they weren't read.
 pub fn threads(monitor: &Monitor, columns: Option<usize>) -> String {
     let is_machine = matches!(monitor.header().target, MeasuredTarget::Everyone { .. });
     let what = if is_machine { "processes" } else { "threads" };

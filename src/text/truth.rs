@@ -10,8 +10,8 @@ use crate::names::shown;
 use crate::number::{amount, change, percent, plus_minus_part};
 use crate::rates::mean;
 
-/// The table, in percent of the truth: of one run the errors with their signs, of several the means of their sizes; and whether
-/// the interval of each number has the truth in it, or in how many runs.
+/// The table, in percent of the truth: of one run the errors with their signs, of several the means of their sizes; and
+/// whether the interval of each number has the truth in it, or in how many runs.
 pub fn truth(runs: &Repeats<'_>, columns: Option<usize>) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
     let error = format!("±{}", last.confidence());
@@ -90,7 +90,8 @@ fn errors(truths: &[Truth]) -> [String; 2] {
     [scaled, best].map(|size| size.map_or_else(|| NONE.into(), percent))
 }
 
-/// The mean sides of the intervals of scaled counts, and of the best ones, if any was corrected; and how many hold the truth.
+/// The mean sides of the intervals of scaled counts, and of the best ones, if any was corrected; and how many hold the
+/// truth.
 fn intervals(truths: &[Truth], runs: usize) -> [[String; 2]; 2] {
     let best = |truth: &Truth| match truth.corrected_interval {
         nothing if nothing == Judged::default() => truth.scaled_interval,

@@ -13,7 +13,8 @@ pub(crate) fn wrapped(text: &str, indent: usize) -> String {
     lines.text
 }
 
-/// A message in lines of a terminal of this width. What stands behind two blanks is a command or a path, which stays whole.
+/// A message in lines of a terminal of this width. What stands behind two blanks is a command or a path, which stays
+/// whole.
 pub fn wrapped_message(text: &str, indent: usize, width: usize) -> String {
     let mut lines = WrappedLines::new(indent, width.max(2 * indent + 1));
     let mut parts = text.split("  ");
@@ -25,8 +26,8 @@ pub fn wrapped_message(text: &str, indent: usize, width: usize) -> String {
 /// How far what goes on below a line stands behind its beginning.
 const HANGING: usize = 2;
 
-/// A text whose lines that are longer than so many columns go on below; as it is where any length has room. Lines are broken between
-/// columns of a table, else between words. A word that is longer stays whole.
+/// A text whose lines that are longer than so many columns go on below; as it is where any length has room. Lines are
+/// broken between columns of a table, else between words. A word that is longer stays whole.
 pub fn folded(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return text.to_owned() };
     text.split_inclusive('\n').map(|line| folded_line(line, columns)).collect()

@@ -27,8 +27,8 @@ pub trait Feed {
     /// sampled. A replay hands over what was sampled until then.
     fn profile(&mut self, _until: WallNs, _see: &mut dyn FnMut(&Tree, &StackQuality)) {}
 
-    /// What an event sampled of a function, by lines: both by their places in the tree that was handed over last. `None`
-    /// where samples have no lines.
+    /// What an event sampled of a function, by lines: both by their places in the tree that was handed over last.
+    /// `None` where samples have no lines.
     fn function_lines(&mut self, _function: usize, _event: usize) -> Option<FunctionLines> {
         None
     }
@@ -57,8 +57,8 @@ pub trait Feed {
         Err("nothing runs here that could be sampled".into())
     }
 
-    /// Samples CPU time more often from now on, and forgets what was sampled; says how many times a second. `None` where that is the
-    /// user's to choose, or there is no higher rate.
+    /// Samples CPU time more often from now on, and forgets what was sampled; says how many times a second. `None`
+    /// where that is the user's to choose, or there is no higher rate.
     fn sample_more_often(&mut self) -> Option<u64> {
         None
     }
@@ -66,11 +66,12 @@ pub trait Feed {
     /// Begins the profile anew, with the samples to come. Only what runs has some.
     fn restart_profile(&mut self) {}
 
-    /// Shows interpreters' own frames in the profile's tree from now on, or leaves them out; stacks of files have what is in them.
+    /// Shows interpreters' own frames in the profile's tree from now on, or leaves them out; stacks of files have what
+    /// is in them.
     fn set_interpreter_frames(&mut self, _frames: InterpreterFrames) {}
 
-    /// Writes to a recording what was sampled and what named regions counted until then. Gives the last time whose samples are
-    /// left out, if any are.
+    /// Writes to a recording what was sampled and what named regions counted until then. Gives the last time whose
+    /// samples are left out, if any are.
     ///
     /// # Errors
     /// Returns the writer's error.

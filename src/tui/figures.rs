@@ -88,8 +88,8 @@ pub(super) struct Figures {
     pub(super) is_partial: bool,
 }
 
-/// An estimate of an interval that is far below one count says that there was none: 0, with how far that may be off. Percents of
-/// it would say nothing.
+/// An estimate of an interval that is far below one count says that there was none: 0, with how far that may be off.
+/// Percents of it would say nothing.
 fn no_less_than_counts(now: Uncertain) -> Uncertain {
     const NO_COUNT: f64 = 1e-3;
     match now.error.half_width() {
@@ -100,8 +100,8 @@ fn no_less_than_counts(now: Uncertain) -> Uncertain {
     }
 }
 
-/// The last intervals of an event without the moment in which the run ended: one that is less than half as long as the one before it
-/// shows how a program exits, at rates that it never had.
+/// The last intervals of an event without the moment in which the run ended: one that is less than half as long as the
+/// one before it shows how a program exits, at rates that it never had.
 pub(super) fn without_moment(monitor: &Monitor, mut points: Vec<Point>) -> Vec<Point> {
     if monitor.ended().is_some() && is_moment(points.iter().rev()) {
         points.pop();

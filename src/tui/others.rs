@@ -89,9 +89,7 @@ impl OtherRun {
             self.monitor = (self.fresh)();
             self.taken = 0;
         }
-        for RecordedRound { round, lost } in &self.rounds[self.taken..wanted] {
-            self.monitor.round(round, *lost);
-        }
+        self.monitor.take_rounds(&self.rounds[self.taken..wanted]);
         self.taken = wanted;
         if time.is_none() && self.monitor.ended().is_none() {
             self.monitor.end(self.end.clone());

@@ -73,8 +73,9 @@ impl Outline {
         ((part * cells as f64).ceil() as usize).saturating_sub(1).min(cells.saturating_sub(1))
     }
 
-    /// The rate of an event, or of the parts of one together, in each of so many cells: what was counted, scaled, per second of the
-    /// clock or of CPU time. `None` where nothing was counted. Several cells between two rounds share their rate.
+    /// The rate of an event, or of the parts of one together, in each of so many cells: what was counted, scaled, per
+    /// second of the clock or of CPU time. `None` where nothing was counted. Several cells between two rounds share
+    /// their rate.
     pub(super) fn rates(
         &self,
         header: &Header,
@@ -99,7 +100,8 @@ impl Outline {
         Some(count / positive((self.rounds[last].0 - from).as_secs())?)
     }
 
-    /// What an event counted between two rounds, scaled, and for how many seconds it was to be counted; `None` where it wasn't.
+    /// What an event counted between two rounds, scaled, and for how many seconds it was to be counted; `None` where it
+    /// wasn't.
     fn counted(
         &self,
         measured: &MeasuredEvent,

@@ -1,5 +1,5 @@
-//! Reads source files, or the instructions of functions without lines, to show them: as text that a terminal may see, with what
-//! the reader should know of them.
+//! Reads source files, or the instructions of functions without lines, to show them: as text that a terminal may see,
+//! with what the reader should know of them.
 
 use std::fs;
 use std::io::{self, Read};
@@ -40,8 +40,8 @@ impl Default for FileText {
 }
 
 impl FileText {
-    /// Reads the file of a function of a program, or the function's instructions where no line of it is known. Where the program
-    /// is no longer there, it is as old as the measurement, which began at this time.
+    /// Reads the file of a function of a program, or the function's instructions where no line of it is known. Where
+    /// the program is no longer there, it is as old as the measurement, which began at this time.
     pub(in crate::tui) fn read(function: &FunctionLines, began: SystemTime) -> Self {
         match &function.file {
             // Symbols tell the name of a file, too, and no line of it.

@@ -1,8 +1,8 @@
 //! Replaces glyphs that the terminal lacks by ASCII.
 //!
 //! Views draw with the Unicode glyphs named here. Where a terminal can't show them, each is
-//! replaced by the one ASCII character that stands for it, after drawing and in one place. `±` alone takes two, of which one is a
-//! blank beside it.
+//! replaced by the one ASCII character that stands for it, after drawing and in one place. `±` alone takes two, of
+//! which one is a blank beside it.
 
 use std::borrow::Cow;
 
@@ -124,8 +124,8 @@ impl GlyphSet {
         if utf8 && !plain { Self::Unicode } else { Self::Ascii }
     }
 
-    /// What a locale says of texts: ASCII where one is set that isn't UTF-8, such as `C`. Without any, terminals of today
-    /// show UTF-8.
+    /// What a locale says of texts: ASCII where one is set that isn't UTF-8, such as `C`. Without any, terminals of
+    /// today show UTF-8.
     pub fn of_locale(lc_all: Option<&str>, lc_ctype: Option<&str>, lang: Option<&str>) -> Self {
         match [lc_all, lc_ctype, lang].into_iter().flatten().find(|value| !value.is_empty()) {
             None => Self::Unicode,
@@ -211,8 +211,9 @@ impl Filling {
     }
 }
 
-/// Makes room for two characters where there is one: two blanks before it give one, or two behind it, up to which the text moves. Gives the
-/// place of the first; nothing where there is no room, but for a blank that parts it from what is before it.
+/// Makes room for two characters where there is one: two blanks before it give one, or two behind it, up to which the
+/// text moves. Gives the place of the first; nothing where there is no room, but for a blank that parts it from what is
+/// before it.
 fn room_for_two<T>(line: &mut [T], at: usize, filling: impl Fn(&T) -> Filling) -> Option<usize> {
     let is_blank = |place: Option<usize>| place.and_then(|place| line.get(place)).map(&filling) == Some(Filling::Blank);
     if is_blank(at.checked_sub(1)) && is_blank(at.checked_sub(2)) {

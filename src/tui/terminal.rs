@@ -56,8 +56,8 @@ pub enum Input {
     Resized(u16, u16),
 }
 
-/// The most columns and rows that are drawn on, more than any screen has. A terminal may say that it has 65535 of each, and the
-/// cells of these don't fit into the memory.
+/// The most columns and rows that are drawn on, more than any screen has. A terminal may say that it has 65535 of each,
+/// and the cells of these don't fit into the memory.
 const MOST: u16 = 1000;
 
 fn drawn(size: Size) -> Size {
@@ -235,8 +235,8 @@ impl Terminal {
         Ok(())
     }
 
-    /// Takes the terminal again after this process was stopped from outside: whoever had it meanwhile may have left it in another
-    /// mode.
+    /// Takes the terminal again after this process was stopped from outside: whoever had it meanwhile may have left it
+    /// in another mode.
     pub(super) fn retake(&mut self) -> io::Result<()> {
         if let Self::Real(_) = self {
             let _ = disable_raw_mode();
@@ -247,8 +247,8 @@ impl Terminal {
 }
 
 impl Real {
-    /// Forgets what is on the screen, which may have another size now. ratatui's `clear` asks the terminal where the cursor is, and
-    /// waits for an answer that may never come.
+    /// Forgets what is on the screen, which may have another size now. ratatui's `clear` asks the terminal where the
+    /// cursor is, and waits for an answer that may never come.
     fn clear(&mut self) -> io::Result<()> {
         self.size = drawn(self.screen.size()?);
         self.screen.resize(Rect::from((Position::ORIGIN, self.size)))

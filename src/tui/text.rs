@@ -129,8 +129,8 @@ pub(super) fn cut_middle(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}{ELLIPSIS}{}", head(text, left), tail(text, cells - 1 - left)))
 }
 
-/// A function's name cut to `cells`: arguments of templates and functions go first, then the namespaces and types that it lies
-/// in. What the function itself is called stays longest.
+/// A function's name cut to `cells`: arguments of templates and functions go first, then the namespaces and types that
+/// it lies in. What the function itself is called stays longest.
 pub(super) fn cut_name(name: &str, cells: usize) -> Cow<'_, str> {
     if width(name) <= cells {
         return Cow::Borrowed(name);
@@ -152,8 +152,8 @@ pub(super) fn cut_name(name: &str, cells: usize) -> Cow<'_, str> {
     }
 }
 
-/// A name of Python's cut to `cells`, which has `.<locals>.` before what a function itself is called: names of one function's
-/// inner ones differ at their ends.
+/// A name of Python's cut to `cells`, which has `.<locals>.` before what a function itself is called: names of one
+/// function's inner ones differ at their ends.
 fn cut_dotted(name: &str, cells: usize) -> Cow<'_, str> {
     // A file may stand behind it.
     let end = name.find(" (").unwrap_or(name.len());

@@ -41,7 +41,8 @@ impl fmt::Display for UnknownKey {
 
 impl std::error::Error for UnknownKey {}
 
-/// Keys as a picture or a script presses them, if each that stands in `<>` is one. What is typed after `/` may be any text.
+/// Keys as a picture or a script presses them, if each that stands in `<>` is one. What is typed after `/` may be any
+/// text.
 ///
 /// # Errors
 /// Names the first that isn't.
@@ -49,8 +50,8 @@ pub fn checked_keys(keys: &str) -> Result<String, UnknownKey> {
     TypedKeys::new(keys).find_map(Result::err).map_or_else(|| Ok(keys.to_owned()), Err)
 }
 
-/// Each character is a key; `^C` is Control-C, and `<Enter>` is that key. After `/`, where text is typed, `^` is a character until
-/// `<Enter>` or `<Esc>`. A name that no key has is no key.
+/// Each character is a key; `^C` is Control-C, and `<Enter>` is that key. After `/`, where text is typed, `^` is a
+/// character until `<Enter>` or `<Esc>`. A name that no key has is no key.
 pub(super) fn parse_keys(keys: &str) -> Vec<KeyEvent> {
     TypedKeys::new(keys).filter_map(Result::ok).collect()
 }

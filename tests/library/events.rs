@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crate::trees::Tree;
+use perfprop::codes::Coded as _;
 use perfprop::events::{
     Availability, Encoding, Event, EventErrorCause, EventKind, Group, GroupBinding, LettersError, Machine, Merge,
     Pattern, PmuType, Prober, Question, Resolver, Source, TracefsError, Unit, catalog, similar,
@@ -434,11 +435,11 @@ fn every_wrong_name_is_reported_with_its_place() {
     let tree = server();
     let text = tree.error("L1_MISES,cycles,{cpu/evnt=1/,sched:sched_swich}:k");
     let expected = "\
-perfprop: E03 unknown event 'L1_MISES' in -e (position 1)
+unknown event 'L1_MISES' in -e (position 1)
       did you mean L1_MISSES?   similar: L1I_MISSES, L2_MISSES, L3_MISSES   all: perfprop list '*MISS*'
-perfprop: E03 no term 'evnt' in 'cpu/evnt=1/' in -e (position 3)
+no term 'evnt' in 'cpu/evnt=1/' in -e (position 3)
       terms of PMU cpu: cmask, edge, event, ldlat, umask, asks, broken, cpu-cycles, l3-fills, mem-loads
-perfprop: E03 unknown event 'sched:sched_swich' in -e (position 4)
+unknown event 'sched:sched_swich' in -e (position 4)
       did you mean sched:sched_switch?   similar: sched:sched_wakeup   all: perfprop list '*switch*'";
     assert_eq!(text, expected);
 }
@@ -446,7 +447,7 @@ perfprop: E03 unknown event 'sched:sched_swich' in -e (position 4)
 #[test]
 fn a_syntax_error_has_a_caret() {
     let expected = "\
-perfprop: E03 cannot read the events in -e: expected ',' or '}'
+cannot read the events in -e: expected ',' or '}'
       cycles,{cs:u,faults
                          ^ here";
     assert_eq!(Tree::new(&[]).error("cycles,{cs:u,faults"), expected);
@@ -468,7 +469,7 @@ fn names_from_outside_reach_no_terminal_raw() {
 #[test]
 fn nonsense_gets_no_suggestion() {
     let expected = "\
-perfprop: E03 unknown event 'qqqqqqqq' in -e (position 1)
+unknown event 'qqqqqqqq' in -e (position 1)
       all names: perfprop list";
     assert_eq!(Tree::new(&[]).error("qqqqqqqq"), expected);
 }
@@ -627,7 +628,7 @@ proptest! {
     #[test]
     fn any_text_gives_events_or_an_error_that_can_be_shown(text in ".{0,60}") {
         if let Err(error) = Resolver::new(any_machine()).parse(&text) {
-            prop_assert!(error.to_string().starts_with("perfprop: E03 "));
+            prop_assert!(error.printed().starts_with("perfprop: E03 "));
         }
     }
 

@@ -347,11 +347,8 @@ fn unknown_metrics_and_events_are_told() {
     );
     let request = |wish: &str| MetricRequest::new(&[wish.to_owned()], &catalog, &facts);
     let message = |wish: &str| request(wish).unwrap_err().to_string();
-    assert_eq!(
-        message("goood"),
-        "perfprop: E13 unknown metric 'goood'\n      did you mean good?   all: perfprop list metric"
-    );
-    let bad = "perfprop: E13 the metric bad can't be measured here: there is no event no-such-event, other-event";
+    assert_eq!(message("goood"), "unknown metric 'goood'\n      did you mean good?   all: perfprop list metric");
+    let bad = "the metric bad can't be measured here: there is no event no-such-event, other-event";
     assert_eq!(message("bad"), bad);
     assert!(message("fact").ends_with("this machine doesn't tell #nothing"));
     // A name may have what parts a list.

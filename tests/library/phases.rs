@@ -46,9 +46,7 @@ fn rounds(tenths: u64, pace: Pace) -> Vec<RecordedRound> {
 
 fn seen(header: Header, rounds: &[RecordedRound]) -> Monitor {
     let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
-    for RecordedRound { round, lost } in rounds {
-        monitor.round(round, *lost);
-    }
+    monitor.take_rounds(rounds);
     monitor
 }
 

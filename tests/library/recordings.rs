@@ -225,9 +225,7 @@ fn show(recording: &Recording) {
     let rounds: Vec<_> = recording.rounds.iter().map(|recorded| recorded.round.clone()).collect();
     for screen in Screen::ALL {
         let mut monitor = monitor(recording);
-        for RecordedRound { round, lost } in &*recording.rounds {
-            monitor.round(round, *lost);
-        }
+        monitor.take_rounds(&*recording.rounds);
         recording.end.iter().for_each(|end| monitor.end(end.clone()));
         let size = if screen == Screen::Events { (200, 60) } else { (80, 24) };
         let wanted = Picture { size, rounds: rounds.clone(), profile: profile.clone(), ..Picture::default() };

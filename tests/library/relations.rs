@@ -62,7 +62,7 @@ fn mistakes(text: &str) -> Diagnostics {
 
 #[test]
 fn a_file_that_is_too_large_is_not_looked_at() {
-    let message = "perfprop: E07 relation file f: larger than 4 MiB, which no relation file needs";
+    let message = "relation file f: larger than 4 MiB, which no relation file needs";
     assert_eq!(mistakes(&" ".repeat(10_000_000)).to_string(), message);
     let largest = format!("[{}]", " ".repeat(MAX_FILE - 2));
     assert!(parse("f", largest.as_bytes()).strict().unwrap().is_empty());

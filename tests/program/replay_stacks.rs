@@ -159,6 +159,18 @@ fn options_for_recordings_are_refused() {
 }
 
 #[test]
+fn options_for_one_recording_are_refused_before_files_are_opened() {
+    for (args, words) in [
+        (&["--range", "1-2", "/nonexistent.a", "/nonexistent.b"][..], "--range is for one recording"),
+        (&["--print", "--at", "1", "/nonexistent.a", "/nonexistent.b"], "--at is for screens"),
+    ] {
+        let output = run(&[&["replay"], args].concat(), b"");
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
 fn escape_sequences_do_not_reach_the_terminal() {
     let input = "evil\x1b[31m;\x07bell\x1b]0;title\x07 7\n";
     for args in [&["replay", "-"][..], &["replay", "--dump", "txt", "-"]] {

@@ -85,9 +85,7 @@ fn end(rounds: &[RecordedRound]) -> End {
 
 fn whole(specs: &[Spec], tenths: u64) -> Monitor {
     let (mut monitor, rounds) = (fresh(specs), rounds(specs, tenths));
-    for RecordedRound { round, lost } in &rounds {
-        monitor.round(round, *lost);
-    }
+    monitor.take_rounds(&rounds);
     monitor.end(end(&rounds));
     monitor
 }
@@ -501,9 +499,7 @@ fn metrics_are_compared_where_both_sides_have_them() {
             let specs = jittered(&specs(cycles), *by);
             let header = Header { metrics: metrics.clone(), ..header(&specs) };
             let mut monitor = builders::monitor(header, vec![], EstimatorKind::Linear);
-            rounds(&specs, 100).iter().for_each(|RecordedRound { round, lost }| {
-                monitor.round(round, *lost);
-            });
+            monitor.take_rounds(&rounds(&specs, 100));
             monitor
         };
         CHANCE.iter().map(run).collect()

@@ -64,9 +64,7 @@ fn rounds() -> Vec<RecordedRound> {
 
 fn seen() -> Monitor {
     let mut monitor = fresh();
-    for RecordedRound { round, lost } in rounds() {
-        monitor.round(&round, lost);
-    }
+    monitor.take_rounds(&rounds());
     monitor
 }
 

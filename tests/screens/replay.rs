@@ -372,9 +372,7 @@ fn ranges_on_screens_of_all_sizes() {
 /// The monitor of the range that pictures show.
 fn of_range(all: &[RecordedRound]) -> Monitor {
     let mut monitor = fresh().beginning_after(&all[199].round, 0);
-    for RecordedRound { round, lost } in &all[200..450] {
-        monitor.round(round, *lost);
-    }
+    monitor.take_rounds(&all[200..450]);
     monitor.close();
     monitor
 }

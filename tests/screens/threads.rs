@@ -372,9 +372,7 @@ fn a_recording_that_is_saved_says_what_may_not_be_counted() {
     });
     let saved = recording::read(std::fs::read(folder.join("perfprop.jsonl")).unwrap().as_slice()).unwrap();
     let mut monitor: Monitor = builders::monitor(saved.header, vec![], EstimatorKind::Scale);
-    for recorded in saved.rounds.iter() {
-        monitor.round(&recorded.round, recorded.lost);
-    }
+    monitor.take_rounds(saved.rounds.iter());
     let mut scene = Scene::new(monitor, None, &ScreenOptions::default());
     for screen in [Screen::Events, Screen::Threads, Screen::Log] {
         let picture = scene.picture(screen, &Picture { size: (80, 24), ..Picture::default() });

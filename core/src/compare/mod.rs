@@ -1,8 +1,8 @@
 //! Compares two sets of recordings, event by event, and says which differences are more than chance.
 //!
 //! A run is one number of an event: its count in the whole recording, in the [`Measure`] in which the event is looked
-//! at; or the value of a metric. What a run's number may be off by, as it was multiplexed, is part of how runs differ and
-//! needs no place of its own: every run takes its turns anew.
+//! at; or the value of a metric. What a run's number may be off by, as it was multiplexed, is part of how runs differ
+//! and needs no place of its own: every run takes its turns anew.
 //!
 //! ```text
 //! A   r1 r2 r3 ...  a number of each event from each     mean, spread
@@ -164,8 +164,8 @@ impl Runs {
         Some(self.deviation()? / self.mean()?.abs()).filter(|part| part.is_finite())
     }
 
-    /// Where the mean lies, by how the runs of this side alone differ: Student's interval. Of a single run it is what that
-    /// one may be off by.
+    /// Where the mean lies, by how the runs of this side alone differ: Student's interval. Of a single run it is what
+    /// that one may be off by.
     pub fn interval_of_mean(&self, confidence: Confidence) -> Option<(f64, f64)> {
         let spread = self.spread()?;
         if let [number] = self.numbers[..] {
@@ -211,7 +211,8 @@ pub struct ComparedEvent {
     pub p: Option<f64>,
     /// The interval of the [`change`](Self::change), as wide as the verdict asks for; `None` where it has no bounds.
     pub interval: Option<(f64, f64)>,
-    /// How many times the smaller mean the larger one is at least, by that interval: 1 where there may be no difference.
+    /// How many times the smaller mean the larger one is at least, by that interval: 1 where there may be no
+    /// difference.
     pub least_factor: f64,
 }
 
@@ -235,8 +236,8 @@ impl ComparedEvent {
     }
 
     /// The order of all lists: what differs by more than chance, by how many times it does at least; then what may be
-    /// chance, the least likely to be first, and of those that are as likely the larger change; then what is equal; then
-    /// what has no number.
+    /// chance, the least likely to be first, and of those that are as likely the larger change; then what is equal;
+    /// then what has no number.
     pub fn by_difference(&self, other: &Self) -> Ordering {
         let key = |one: &Self| (-one.least_factor, one.p.unwrap_or(1.0), -one.change().map_or(0.0, f64::abs));
         let (of_one, of_other) = (key(self), key(other));
@@ -319,8 +320,8 @@ impl RunComparison {
         Some(format!("{which}: rates are compared instead of totals, and no elapsed time"))
     }
 
-    /// The events in the order of [`ComparedEvent::by_difference`]. While no difference is sure the largest is the noisiest: then the time
-    /// that passed and the CPU time are first.
+    /// The events in the order of [`ComparedEvent::by_difference`]. While no difference is sure the largest is the
+    /// noisiest: then the time that passed and the CPU time are first.
     pub fn in_order(&self) -> Vec<usize> {
         let all = &self.events;
         let mut order: Vec<usize> = (0..all.len()).collect();
@@ -394,8 +395,8 @@ pub struct NumbersOfRuns {
     pub average: Average,
 }
 
-/// Compares numbers of runs as [`compare`] compares those of recordings: all together have at most one wrong verdict in so
-/// many cases as the confidence leaves. A side without numbers has no verdict.
+/// Compares numbers of runs as [`compare`] compares those of recordings: all together have at most one wrong verdict in
+/// so many cases as the confidence leaves. A side without numbers has no verdict.
 pub fn compare_numbers(all: Vec<NumbersOfRuns>, confidence: Confidence) -> Vec<ComparedEvent> {
     let runs = |numbers: Vec<f64>, average: Average| Runs {
         average,
@@ -443,9 +444,9 @@ fn is_equal((a, b): &(RunSpread, RunSpread), unit: &Unit) -> bool {
     shown(a) == shown(b)
 }
 
-/// Whether no difference is larger than the last digit shown: several runs of each side are all alike, the runs are the same ones on
-/// both sides, or the interval is that narrow. A single run says nothing of the next one; nor is it the same one on both sides because
-/// nothing was counted in either.
+/// Whether no difference is larger than the last digit shown: several runs of each side are all alike, the runs are the
+/// same ones on both sides, or the interval is that narrow. A single run says nothing of the next one; nor is it the
+/// same one on both sides because nothing was counted in either.
 fn is_known((a, b): &(RunSpread, RunSpread), decision: &Decision) -> bool {
     let half = 0.5 * 10_f64.powi(1 - DIGITS as i32);
     match decision {

@@ -1,5 +1,5 @@
-//! Compares the profiles of two sets of runs: one tree with the numbers of both sides, and a test of the functions in which most
-//! is spent; of named regions where nothing was sampled.
+//! Compares the profiles of two sets of runs: one tree with the numbers of both sides, and a test of the functions in
+//! which most is spent; of named regions where nothing was sampled.
 //!
 //! ```text
 //! A   tree tree tree ...  ──┐                      own weight of each function, a number of each run
@@ -15,8 +15,8 @@ use crate::monitor::{Measure, MeasureChoice};
 use crate::profile::{Amount, EventId, Frame, FrameId, FrameKind, NodeRef, ProfileEvent, SampleMeasure, Tree};
 use crate::rates::{self, Confidence};
 
-/// So many functions are tested: with five runs of each side, no p-value of more can be below 0.05 after its correction.
-/// Those in which most is spent on both sides together are, which says nothing of how the sides differ.
+/// So many functions are tested: with five runs of each side, no p-value of more can be below 0.05 after its
+/// correction. Those in which most is spent on both sides together are, which says nothing of how the sides differ.
 pub const MOST_TESTED: usize = 20;
 
 /// And none that has less than this part of all: more tests leave each less sure.
@@ -144,7 +144,8 @@ struct RenamedProgram {
 const COMM: usize = 15;
 
 impl RenamedProgram {
-    /// The only process of each side that the other lacks, and the only file of a process; where no tree has processes, the only file.
+    /// The only process of each side that the other lacks, and the only file of a process; where no tree has processes,
+    /// the only file.
     fn between(a: &[&Tree], b: &[&Tree]) -> Self {
         let processes =
             [a, b].map(|trees| names(trees, |frame| (frame.kind == FrameKind::Process).then_some(frame.name)));

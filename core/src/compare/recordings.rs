@@ -1,4 +1,5 @@
-//! Finds the numbers of recordings that are compared: of each event and metric, in the measure that all recordings can have.
+//! Finds the numbers of recordings that are compared: of each event and metric, in the measure that all recordings can
+//! have.
 
 use std::collections::HashMap;
 
@@ -49,8 +50,8 @@ pub(super) fn is_part(header: &Header, end: Option<&End>) -> Option<&'static str
     }
 }
 
-/// The first recording that has no total to compare, in words: `recording 2 of B is of no command`. `None` where all have one,
-/// or none has.
+/// The first recording that has no total to compare, in words: `recording 2 of B is of no command`. `None` where all
+/// have one, or none has.
 pub(super) fn first_part(sides: [&[&Monitor]; 2]) -> Option<String> {
     let of_side = |(letter, side): (char, &[&Monitor])| {
         let words = side.iter().map(|run| is_part(run.header(), run.ended())).zip(1..);
@@ -151,8 +152,8 @@ fn one_event(rows: &[MatchedRow<'_>], measures: MeasureChoice, basis: ComparedNu
     }
 }
 
-/// The measure that all recordings of an event can have: the one that each has where these are the same, else a rate by a
-/// clock that all know.
+/// The measure that all recordings of an event can have: the one that each has where these are the same, else a rate by
+/// a clock that all know.
 fn common(measures: impl Iterator<Item = Measure>) -> Measure {
     measures
         .reduce(|one, other| match (one, other) {

@@ -8,10 +8,11 @@
 //!   Scandinavian Journal of Statistics 6, 1979: where nothing differs, the probability of any verdict is at most one
 //!   less the confidence, however events hang together.
 //! - **No p-value is below [`least_p`]**, as no few runs can say more without knowing how runs are distributed.
-//! - **Means without outliers** are tested in the same way (K. Yuen, "The two-sample trimmed t for unequal population variances",
-//!   Biometrika 61, 1974), where one slow run says nothing of the others.
+//! - **Means without outliers** are tested in the same way (K. Yuen, "The two-sample trimmed t for unequal population
+//!   variances", Biometrika 61, 1974), where one slow run says nothing of the others.
 //! - **The interval** of the change is that of E. C. Fieller, "Some problems in interval estimation", Journal of the
-//!   Royal Statistical Society B 16, 1954, as wide as the correction asks for: it leaves out 0 where there is a verdict.
+//!   Royal Statistical Society B 16, 1954, as wide as the correction asks for: it leaves out 0 where there is a
+//!   verdict.
 
 use crate::rates::{Confidence, two_sided_quantile, two_sided_tail};
 
@@ -46,8 +47,8 @@ impl RunSpread {
         Some(Self { runs, counted: runs, mean, variance: squares / (n - 1.0).max(1.0) })
     }
 
-    /// The same without a seventh of the runs at each end. The variance is that of all, where those at the ends have the value of the next
-    /// one that counts: (n - 1) s²/(h - 1) for h of n (Yuen).
+    /// The same without a seventh of the runs at each end. The variance is that of all, where those at the ends have
+    /// the value of the next one that counts: (n - 1) s²/(h - 1) for h of n (Yuen).
     pub(super) fn without_outliers(values: &[f64]) -> Option<Self> {
         let left_out = values.len() / TRIMMED;
         let mut sorted = values.to_vec();
@@ -64,8 +65,9 @@ impl RunSpread {
         })
     }
 
-    /// [`least_p`] of two sides. Where runs are left out, so many of a side may be in the other mode, too, and nothing is seen of it: for a
-    /// mode of the probability p, that has the probability P(Bin(a, p) ≤ k) P(Bin(b, 1 - p) ≤ l) for each of both directions.
+    /// [`least_p`] of two sides. Where runs are left out, so many of a side may be in the other mode, too, and nothing
+    /// is seen of it: for a mode of the probability p, that has the probability P(Bin(a, p) ≤ k) P(Bin(b, 1 - p) ≤ l)
+    /// for each of both directions.
     fn least_p(&self, other: &Self) -> f64 {
         let least = least_p([self.runs, other.runs]);
         let left_out = |side: &Self| (side.runs - side.counted) / 2;
@@ -124,8 +126,8 @@ pub(super) fn decide(pairs: &[(RunSpread, RunSpread)], confidence: Confidence) -
 /// memory came to lie, and then all of A may be in one by chance, and all of B in the other.
 ///
 /// For any distribution of single runs, the probability that all of B give one value y, whose own probability is p, and
-/// all of A others is `p^b (1-p)^a` at most; as the p of all y add up to 1, their sum is the largest `p^(b-1) (1-p)^a` at
-/// most. The same holds the other way round. 5 and 5 runs give 0.0021, 3 and 3 give 0.035.
+/// all of A others is `p^b (1-p)^a` at most; as the p of all y add up to 1, their sum is the largest `p^(b-1) (1-p)^a`
+/// at most. The same holds the other way round. 5 and 5 runs give 0.0021, 3 and 3 give 0.035.
 pub(super) fn least_p(runs: [usize; 2]) -> f64 {
     let most = |a: f64, b: f64| {
         let p = (b - 1.0) / (a + b - 1.0);
@@ -209,8 +211,8 @@ impl Test {
         if student.p > welch.p { student } else { welch }
     }
 
-    /// By what part of the size of the first mean the second differs from it, with this probability of being wrong; `None` where
-    /// neither varies, and where the first can't be distinguished from 0.
+    /// By what part of the size of the first mean the second differs from it, with this probability of being wrong;
+    /// `None` where neither varies, and where the first can't be distinguished from 0.
     fn change(&self, means: &(RunSpread, RunSpread), alpha: f64) -> Option<(f64, f64)> {
         let (low, high) = self.ratio(means, alpha)?;
         Some(match means {
@@ -233,9 +235,9 @@ impl Test {
         Some((end(-root), end(root)))
     }
 
-    /// How many times the smaller mean the larger one is, with this probability of being less: 1 where the means may be the
-    /// same. Where the first can't be distinguished from 0, it is how many times the second the first is that has an
-    /// interval. Of means on both sides of 0 it is 1 and what lies between them, in parts of the first.
+    /// How many times the smaller mean the larger one is, with this probability of being less: 1 where the means may be
+    /// the same. Where the first can't be distinguished from 0, it is how many times the second the first is that has
+    /// an interval. Of means on both sides of 0 it is 1 and what lies between them, in parts of the first.
     fn least_factor(&self, (a, b): &(RunSpread, RunSpread), alpha: f64) -> f64 {
         if self.a + self.b == 0.0 {
             let (low, high) = (a.mean.abs().min(b.mean.abs()), a.mean.abs().max(b.mean.abs()));
@@ -266,7 +268,8 @@ mod tests {
 
     #[test]
     fn means_without_outliers_by_hand() {
-        // 1 and 90 are left out; in the variance they count as 2 and 6: 2, 2, 3, 4, 5, 6, 6 have the mean 4 and the squares 18.
+        // 1 and 90 are left out; in the variance they count as 2 and 6: 2, 2, 3, 4, 5, 6, 6 have the mean 4 and the
+        // squares 18.
         let spread = RunSpread::without_outliers(&[4.0, 90.0, 2.0, 1.0, 3.0, 5.0, 6.0]);
         assert_eq!(spread, Some(RunSpread { runs: 7, counted: 5, mean: 4.0, variance: 18.0 / 4.0 }));
         let few = [4.0, 90.0, 2.0];

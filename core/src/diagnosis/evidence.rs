@@ -29,8 +29,8 @@ pub(super) struct Evidence<'a> {
     pub(super) sampled: SampledFacts<'a>,
     /// What the threads did; `None` where they aren't read, or not for long enough.
     pub(super) threads: Option<ThreadUses<'a>>,
-    /// The CPUs that the target was on: those of threads, or more where counters tell of processes that no check finds. 0 where threads
-    /// aren't known.
+    /// The CPUs that the target was on: those of threads, or more where counters tell of processes that no check finds.
+    /// 0 where threads aren't known.
     pub(super) running: f64,
     /// How many CPUs the machine has.
     pub(super) cpus: f64,
@@ -104,8 +104,8 @@ impl<'a> Evidence<'a> {
         names.iter().find_map(|name| self.happened_in(&self.row(name)?))
     }
 
-    /// The CPU time in user space and in the kernel: of a command that has ended, with its children, else by the events that count
-    /// it. A model's is not the command's.
+    /// The CPU time in user space and in the kernel: of a command that has ended, with its children, else by the events
+    /// that count it. A model's is not the command's.
     pub(super) fn split_cpu_time(&self) -> Option<SplitCpuTime> {
         if self.monitor.header().modelled.is_some() {
             return None;
@@ -120,8 +120,8 @@ impl<'a> Evidence<'a> {
         Some(SplitCpuTime { user: seconds(&user), kernel: seconds(&kernel), seconds: user.seconds })
     }
 
-    /// The event of this name that is counted for all of the target, where another is: in the same of user space and kernel, on
-    /// the same kind of core.
+    /// The event of this name that is counted for all of the target, where another is: in the same of user space and
+    /// kernel, on the same kind of core.
     pub(super) fn happened_beside(&self, event: &Event, name: &str) -> Option<Happened<'a>> {
         let is_beside = |row: &Row<'_>| row.event.event.is_called(name) && row.event.event.counts_beside(event);
         self.happened_in(&self.rows().find(is_beside)?)
@@ -132,8 +132,8 @@ impl<'a> Evidence<'a> {
         Some(Happened { event: &row.event.event, count, cpu_seconds: self.used(cpu_seconds, seconds), seconds })
     }
 
-    /// The CPU time that the target used. That of a whole machine's counters passes on idle CPUs too, so what its threads used
-    /// stands for it.
+    /// The CPU time that the target used. That of a whole machine's counters passes on idle CPUs too, so what its
+    /// threads used stands for it.
     fn used(&self, counted: f64, seconds: f64) -> Option<f64> {
         let used = match self.monitor.header().target {
             MeasuredTarget::Everyone { cpus: None } => self.threads.as_ref()?.cpus * seconds,
@@ -174,8 +174,8 @@ impl<'a> Evidence<'a> {
         (!counts.is_empty()).then_some((count, cpu_seconds, seconds))
     }
 
-    /// `, 95% in f`: where most samples were taken, if that is most of them; `, 95% of the samples of 60 s in f` where these are of a longer time
-    /// than is looked at; `, 95% of user-space samples in f` where others weren't taken.
+    /// `, 95% in f`: where most samples were taken, if that is most of them; `, 95% of the samples of 60 s in f` where
+    /// these are of a longer time than is looked at; `, 95% of user-space samples in f` where others weren't taken.
     pub(super) fn mostly_in(&self) -> String {
         let Some(hot) = self.sampled.hot.filter(|hot| hot.share >= 0.5) else { return String::new() };
         let over = self.sampled.over;

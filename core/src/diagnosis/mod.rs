@@ -1,7 +1,7 @@
 //! Says what stands out in a measurement, by rules with thresholds.
 //!
-//! A [`Diagnosis`] is a sentence with what it rests on. docs/diagnosis.md lists the rules, their thresholds and where these
-//! come from. A rule that can't be sure says nothing: a false alarm costs a reader more than silence.
+//! A [`Diagnosis`] is a sentence with what it rests on. docs/diagnosis.md lists the rules, their thresholds and where
+//! these come from. A rule that can't be sure says nothing: a false alarm costs a reader more than silence.
 //!
 //! ```text
 //! counts of the last 10 s, with intervals ─┐

@@ -5,13 +5,16 @@ use super::evidence::{Evidence, Happened, RuleResult, Said};
 use crate::number::si;
 use crate::run::RotatedBy;
 
-/// Page faults a CPU second from which on they are told: at half a microsecond to two each, a tenth to a half of the time.
+/// Page faults a CPU second from which on they are told: at half a microsecond to two each, a tenth to a half of the
+/// time.
 const FAULTS: f64 = 200_000.0;
 /// CPU time in a second without which faults and switches cost nobody much.
 const LEAST_CPU: f64 = 0.2;
-/// Context switches a CPU second from which on they are told: at 2.5 to 3.3 microseconds each, an eighth of the time or more.
+/// Context switches a CPU second from which on they are told: at 2.5 to 3.3 microseconds each, an eighth of the time or
+/// more.
 const SWITCHES: f64 = 50_000.0;
-/// How many times its rate in the first minute an event has where that is told, and how many times the highest of an interval then.
+/// How many times its rate in the first minute an event has where that is told, and how many times the highest of an
+/// interval then.
 const RISE: (f64, f64) = (4.0, 2.0);
 /// Events of which a rise is told, and from how many a second on.
 const RISING: [(&str, f64); 5] = [
@@ -23,15 +26,16 @@ const RISING: [(&str, f64); 5] = [
 ];
 /// Misses of a large cache in 1,000 instructions from which on they are told.
 const CACHE_MISSES: f64 = 10.0;
-/// Misses of the last cache. What misses another one isn't told where one of these is measured, whether or not it has a number.
+/// Misses of the last cache. What misses another one isn't told where one of these is measured, whether or not it has a
+/// number.
 const LAST_CACHE: [&str; 6] =
     ["LLC_MISSES", "L3_MISSES", "cache-misses", "LLC-load-misses", "LLC_LOAD_MISSES", "L3_LOAD_MISSES"];
 /// Misses of a TLB in 1,000 instructions from which on they are told.
 const TLB_MISSES: f64 = 5.0;
 /// Loads of lines that another CPU has changed, in 1,000 instructions, from which on they are told.
 const SHARED_LINES: f64 = 1.0;
-/// The share of branches that are predicted wrong from which on it is told, of a CPU and of valgrind's model, which predicts
-/// worse: compilers, compressors and databases have 6 to 12 % in it.
+/// The share of branches that are predicted wrong from which on it is told, of a CPU and of valgrind's model, which
+/// predicts worse: compilers, compressors and databases have 6 to 12 % in it.
 const BRANCH_MISSES: (f64, f64) = (0.1, 0.15);
 /// How many there are in 1,000 instructions at least.
 const LEAST_BRANCH_MISSES: f64 = 5.0;

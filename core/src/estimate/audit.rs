@@ -11,7 +11,8 @@ use crate::relations::{BoundForm, BoundPair, BoundRelation, Relation, RelationBi
 /// A relation is audited once each of its events has so many samples.
 pub(super) const AUDITED_AFTER: u64 = 5;
 
-/// Past so many standard errors a relation is put aside if these are known, and below this part of that it is taken back.
+/// Past so many standard errors a relation is put aside if these are known, and below this part of that it is taken
+/// back.
 const VIOLATED_ABOVE: f64 = 3.0;
 const AGREES_BELOW: f64 = 2.0 / 3.0;
 
@@ -222,7 +223,8 @@ pub(super) enum AuditScope {
     Interval,
 }
 
-/// The standard error for which a relation that is off by all of its tolerance is just put aside, were the counts exact.
+/// The standard error for which a relation that is off by all of its tolerance is just put aside, were the counts
+/// exact.
 fn slack(tolerance: f64) -> f64 {
     tolerance / VIOLATED_ABOVE
 }
@@ -319,8 +321,8 @@ fn predict<'a>(
     Some(PredictionCheck { residual, counted, size, deviation, is_impossible, events })
 }
 
-/// Whether an expected rate is below 0 by more than its error, where that is known, and by more than how exactly numbers of
-/// this size are computed.
+/// Whether an expected rate is below 0 by more than its error, where that is known, and by more than how exactly
+/// numbers of this size are computed.
 fn is_below_zero(expected: f64, error: f64, size: f64) -> bool {
     expected < -ROUNDING * size && (error.is_nan() || -expected > EXPLAINED * error)
 }
@@ -361,11 +363,12 @@ fn next_state(now: &RelationState, z: f64, samples: u64) -> RelationState {
     }
 }
 
-/// How many standard errors, which so many samples tell, are as rare as [`VIOLATED_ABOVE`] of a normal number at any look.
+/// How many standard errors, which so many samples tell, are as rare as [`VIOLATED_ABOVE`] of a normal number at any
+/// look.
 ///
-/// Looks are as many as samples, but those that have most samples in common say the same: they count each time that the samples
-/// have doubled (2 ln k for k looks, as the tail of a normal distribution falls). Student's t with as rare a tail is that of Wallace,
-/// "Bounds on normal approximations to Student's and the chi-square distributions", 1959.
+/// Looks are as many as samples, but those that have most samples in common say the same: they count each time that the
+/// samples have doubled (2 ln k for k looks, as the tail of a normal distribution falls). Student's t with as rare a
+/// tail is that of Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959.
 fn violated_above(samples: u64) -> f64 {
     let doubled = (samples as f64 / AUDITED_AFTER as f64).log2().max(0.0);
     let degrees = samples.saturating_sub(1).max(1) as f64;

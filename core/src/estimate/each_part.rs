@@ -5,7 +5,7 @@
 
 use super::{Cause, Contribution, Estimate, Estimator, Moved, RelationState, Standing, Weakness, WholeRun};
 use crate::plan::RowIndex;
-use crate::rates::{Confidence, Delta, ScopeIndex, Tally, Uncertain};
+use crate::rates::{Confidence, Delta, ScopeIndex, Tally, Uncertain, number_of_scopes};
 use crate::units::WallNs;
 
 /// An estimator for each part of the target.
@@ -22,13 +22,13 @@ struct PartEstimator {
 }
 
 impl EachPart {
-    /// Of rows that are about these parts of the target; `build` makes the estimator of some rows. Where there is one part, that
-    /// estimator is the answer.
+    /// Of rows that are about these parts of the target; `build` makes the estimator of some rows. Where there is one
+    /// part, that estimator is the answer.
     pub fn build(
         scopes: &[ScopeIndex],
         mut build: impl FnMut(&[RowIndex]) -> Box<dyn Estimator>,
     ) -> Box<dyn Estimator> {
-        let mut rows: Vec<Vec<RowIndex>> = vec![Vec::new(); scopes.iter().max().map_or(0, |last| last + 1)];
+        let mut rows: Vec<Vec<RowIndex>> = vec![Vec::new(); number_of_scopes(scopes)];
         scopes.iter().enumerate().for_each(|(row, &scope)| rows[scope].push(row));
         if rows.len() < 2 {
             return build(&(0..scopes.len()).collect::<Vec<_>>());
@@ -69,8 +69,8 @@ impl PartEstimator {
     }
 }
 
-/// How a relation fares in parts together. It is violated where it is so in half of the parts in which it can be judged, or more.
-/// Its residual is that of the part in which it is farthest off; corrections are counted in all.
+/// How a relation fares in parts together. It is violated where it is so in half of the parts in which it can be
+/// judged, or more. Its residual is that of the part in which it is farthest off; corrections are counted in all.
 fn joined(parts: impl Iterator<Item = Standing>) -> Standing {
     let all: Vec<_> = parts.collect();
     let count = |state: &RelationState| all.iter().filter(|part| part.state == *state).count();
@@ -190,8 +190,8 @@ mod tests {
 
     const ROUND: u64 = 2_000_000;
 
-    /// Two events in turns on each of two CPUs, and how often the first one happens in a round on each; the second happens twice
-    /// as often.
+    /// Two events in turns on each of two CPUs, and how often the first one happens in a round on each; the second
+    /// happens twice as often.
     fn deltas(place: u64, counts: [u64; 2]) -> Vec<Option<Delta>> {
         let delta = |count: u64, on: bool| {
             let running = CpuNs(if on { ROUND } else { 0 });

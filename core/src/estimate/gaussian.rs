@@ -1,12 +1,11 @@
 //! Corrects counts by a Gaussian process over all events, and totals by relations.
 //!
-//! The process ([`OnCpu`]) corrects the counts of intervals, and those of the run by what events that are always counted
-//! say of the time in which an event wasn't. What relations say of totals enters as an observation whose error is
-//! the relation's own, so that both sides move in proportion to their uncertainty and an exact count
-//! doesn't.
+//! The process ([`OnCpu`]) corrects the counts of intervals, and those of the run by what events that are always
+//! counted say of the time in which an event wasn't. What relations say of totals enters as an observation whose error
+//! is the relation's own, so that both sides move in proportion to their uncertainty and an exact count doesn't.
 //!
-//! Where all but one event of a sum were counted for the whole of a round, the last one follows ([`Completion`]): the process
-//! and the totals take it as if it had been counted, with the error of the sum.
+//! Where all but one event of a sum were counted for the whole of a round, the last one follows ([`Completion`]): the
+//! process and the totals take it as if it had been counted, with the error of the sum.
 //!
 //! As long as nothing is multiplexed there is no process, and every number is what was counted.
 
@@ -62,8 +61,8 @@ impl Gaussian {
         Self { basis, ..self }
     }
 
-    /// Has these events beside those of other estimators, so many together: of more than [`MAX_EVENTS`](super::gp::MAX_EVENTS)
-    /// none is corrected by others.
+    /// Has these events beside those of other estimators, so many together: of more than
+    /// [`MAX_EVENTS`](super::gp::MAX_EVENTS) none is corrected by others.
     #[must_use]
     pub fn among(mut self, together: usize) -> Self {
         self.run.among(together);
@@ -173,7 +172,8 @@ impl Gaussian {
         self.sums.parts(event).map(part).filter(|part| part.counts != 0.0).collect()
     }
 
-    /// What the events counted in completed rounds, without other relations, each with what moved it from the scaled count.
+    /// What the events counted in completed rounds, without other relations, each with what moved it from the scaled
+    /// count.
     fn own_totals(&self, tally: &Tally) -> Vec<(Option<Uncertain>, Vec<Contribution>)> {
         let of_process = self.run.totals(tally.confidence());
         let total = |event: RowIndex| {
@@ -189,8 +189,8 @@ impl Gaussian {
                     parts.extend(moved(&total, completed.value));
                     let count = self.sums.of_run(event, self.not_exact(event, total.count), tally.confidence());
                     let raw = &tally.raw()[event].run;
-                    // Never surer than the scaled count is: what moves the number says little of what it can't know, such as
-                    // a beginning that is unlike the rest, or work that is done whenever groups rotate.
+                    // Never surer than the scaled count is: what moves the number says little of what it can't know,
+                    // such as a beginning that is unlike the rest, or work that is done whenever groups rotate.
                     let error = wider(count.error, completed.error);
                     (Some(Uncertain { error, ..count }.at_least(raw.total().count as f64)), parts)
                 }
@@ -250,9 +250,10 @@ impl Gaussian {
         Estimate { interval: corrected.or(own.interval), total: Some(total), quality, parts, ..own }
     }
 
-    /// Whether the scaled count of an interval is as good as an estimate: that is so where the estimate's interval leaves out nothing that
-    /// the scaled count's has. Of 1,455 such intervals of 13 programs 0.996 held the truth, and 0.948 of the scaled counts', which were
-    /// nearer to it as often. Where turns are long, or the rotation beats with the program, scaled counts are worse than they seem.
+    /// Whether the scaled count of an interval is as good as an estimate: that is so where the estimate's interval
+    /// leaves out nothing that the scaled count's has. Of 1,455 such intervals of 13 programs 0.996 held the truth,
+    /// and 0.948 of the scaled counts', which were nearer to it as often. Where turns are long, or the rotation beats
+    /// with the program, scaled counts are worse than they seem.
     fn is_as_good(&self, scaled: Uncertain, found: Uncertain) -> bool {
         let is_worse = self.run.process().is_some_and(|process| process.is_slow() || process.aliasing().is_some());
         !is_worse && !found.excludes_some_of(scaled)
@@ -420,7 +421,8 @@ mod tests {
 
     #[test]
     fn a_total_follows_what_is_always_counted() {
-        // a varies with a period of six rounds, and has 260 in those where b waits against 240 in the others; b is half of a.
+        // a varies with a period of six rounds, and has 260 in those where b waits against 240 in the others; b is half
+        // of a.
         let a = |at: u64| 200 + 20 * (at % 6);
         let (estimator, tally) = run("[]", 300, |at| [whole(a(at)), half((at % 2 == 0).then(|| a(at) / 4))]);
         let (own, found) = (tally.total(1).unwrap().value, &estimator.estimates()[1]);
@@ -497,7 +499,8 @@ mod tests {
     fn intervals_before_anything_had_to_wait_stay_their_own() {
         let relations = [r#"[]"#, r#"[{"relation": "b = a / 2", "tolerance": "5%"}]"#];
         for relations in relations {
-            // 30 rounds of 2 ms are three intervals in which both are counted; b waits in every other round of the next one.
+            // 30 rounds of 2 ms are three intervals in which both are counted; b waits in every other round of the next
+            // one.
             let turns = |at: u64| [whole(200), if at < 30 || at.is_multiple_of(2) { whole(100) } else { half(None) }];
             let (estimator, tally) = run(relations, 40, turns);
             let found = estimator.estimates()[1].interval.unwrap();

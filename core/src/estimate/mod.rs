@@ -70,8 +70,8 @@ pub trait Estimator: Send {
         Vec::new()
     }
 
-    /// Estimates of all intervals from all rounds; `None` if the estimator can't improve on its live estimates, or didn't keep
-    /// what that takes.
+    /// Estimates of all intervals from all rounds; `None` if the estimator can't improve on its live estimates, or
+    /// didn't keep what that takes.
     fn whole_run(&self, _confidence: Confidence) -> Option<WholeRun> {
         None
     }
@@ -85,8 +85,8 @@ pub trait Estimator: Send {
 /// What makes an estimator's numbers less than they seem.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Weakness {
-    /// The rotation of the counters beats with the program: events that are always counted have other rates in the stays
-    /// of multiplexed ones on counters.
+    /// The rotation of the counters beats with the program: events that are always counted have other rates in the
+    /// stays of multiplexed ones on counters.
     Aliased {
         /// By what scaled counts may have to be multiplied, at least.
         least: f64,
@@ -163,8 +163,8 @@ pub struct Estimate {
     pub variance: Option<f64>,
     /// Where the total comes from.
     pub quality: Quality,
-    /// What moved the total, strongest first and the weighting last: their counts add up to the total less the scaled one,
-    /// or to all of it where nothing was counted, unless it was raised to what was counted.
+    /// What moved the total, strongest first and the weighting last: their counts add up to the total less the scaled
+    /// one, or to all of it where nothing was counted, unless it was raised to what was counted.
     pub parts: Vec<Contribution>,
 }
 
@@ -228,7 +228,8 @@ pub struct Standing {
     /// From 0 to 1: how far it can be believed to be as good as it says, after what its residuals
     /// were; `None` before there were enough of them, and where it corrects at its weight whatever they are.
     pub trust: Option<f64>,
-    /// In how many intervals it was held against what was counted; 0 of a relation of variances, which a run has one of.
+    /// In how many intervals it was held against what was counted; 0 of a relation of variances, which a run has one
+    /// of.
     pub tested: u64,
     /// The event that it moved most, as its run's total stands.
     pub moved: Option<Moved>,
@@ -240,8 +241,8 @@ pub struct Standing {
 const FAR_OFF: f64 = 0.2;
 
 impl Standing {
-    /// Whether its residual is far from 0, and larger than its tolerance: of a relation that isn't contradicted the counts are too
-    /// uncertain to do so.
+    /// Whether its residual is far from 0, and larger than its tolerance: of a relation that isn't contradicted the
+    /// counts are too uncertain to do so.
     pub fn is_far_off(&self, tolerance: Tolerance) -> bool {
         self.relative.is_some_and(|part| part.abs() > FAR_OFF.max(tolerance.into()))
     }

@@ -117,8 +117,8 @@ impl OnCpu {
         self.process.as_ref()
     }
 
-    /// Ends an interval: its place among those of the process, and what each event counted in it; `None` as long as nothing is
-    /// multiplexed.
+    /// Ends an interval: its place among those of the process, and what each event counted in it; `None` as long as
+    /// nothing is multiplexed.
     pub(super) fn end_interval(&mut self, confidence: Confidence) -> Option<(usize, Vec<Option<Uncertain>>)> {
         let Some(process) = &mut self.process else {
             self.lead.fill(0.0);
@@ -132,7 +132,8 @@ impl OnCpu {
         Some((self.intervals - 1, counts))
     }
 
-    /// The intervals of the process once more, by all rounds; `None` if nothing was multiplexed, or what that takes wasn't kept.
+    /// The intervals of the process once more, by all rounds; `None` if nothing was multiplexed, or what that takes
+    /// wasn't kept.
     pub(super) fn hindsight(&self, confidence: Confidence) -> Option<Vec<Vec<Option<Uncertain>>>> {
         let mut intervals = self.process()?.hindsight(confidence)?;
         intervals.first_mut().into_iter().for_each(|first| add(first, &self.lead));

@@ -1,7 +1,8 @@
 //! Holds what sums say of an event against what was counted of it at other times.
 //!
-//! Of `a = b + c` a slice without c says of it a - b, and another slice counts it. If the sum holds, both are the same on average. Where c
-//! is small beside the others, this shows an error of the sum much sooner than the means of a, b and c do.
+//! Of `a = b + c` a slice without c says of it a - b, and another slice counts it. If the sum holds, both are the same
+//! on average. Where c is small beside the others, this shows an error of the sum much sooner than the means of a, b
+//! and c do.
 
 use super::timed_count::TimedCount;
 use crate::rates::Delta;
@@ -51,8 +52,8 @@ impl Residual {
         Self { counted: nothing, derived: nothing, was_counted: false, run: none(1.0), lately: none(LATELY) }
     }
 
-    /// Takes what a round counted of the event; says whether there is one more difference. A stay on a counter is followed by
-    /// times in which the event was derived, and the next stay ends both.
+    /// Takes what a round counted of the event; says whether there is one more difference. A stay on a counter is
+    /// followed by times in which the event was derived, and the next stay ends both.
     pub(super) fn counted(&mut self, delta: Delta) -> bool {
         let is_counted = delta.running > CpuNs(0);
         let ends = is_counted && !self.was_counted && self.counted.time > 0.0 && self.derived.time > 0.0;

@@ -8,9 +8,9 @@
 //! derived    c      a      b
 //! ```
 //!
-//! What is derived is as uncertain as the sum is. Where that is much of the event (a part that is small beside the others, a sum
-//! that holds to some per cent, one that what was counted doesn't agree with) nothing is derived of it. How far the sum is off shows
-//! where an event is derived in one slice and counted in another ([`Residual`]).
+//! What is derived is as uncertain as the sum is. Where that is much of the event (a part that is small beside the
+//! others, a sum that holds to some per cent, one that what was counted doesn't agree with) nothing is derived of it.
+//! How far the sum is off shows where an event is derived in one slice and counted in another ([`Residual`]).
 
 use std::collections::BTreeMap;
 
@@ -27,15 +27,16 @@ use crate::units::CpuNs;
 /// What is derived may be off by this part of it, as the standard error of the sum has it.
 const MOST_ERROR: f64 = 0.01;
 
-/// The same of what the sum was off by, as counts show: that is one error for all of the run, and less than those of estimates.
+/// The same of what the sum was off by, as counts show: that is one error for all of the run, and less than those of
+/// estimates.
 const MOST_OFF: f64 = 0.03;
 
-/// The half width of intervals that were made of completed rounds, over what the process and the turns say: what both leave out
-/// to see how good they are follows from the other events of the sum.
+/// The half width of intervals that were made of completed rounds, over what the process and the turns say: what both
+/// leave out to see how good they are follows from the other events of the sum.
 const WIDTH: f64 = 1.25;
 
-/// Where an event was known for this part of an interval, its scaled count may be surer than an estimate. Where less was, errors
-/// of scaled counts are too uncertain to tell.
+/// Where an event was known for this part of an interval, its scaled count may be surer than an estimate. Where less
+/// was, errors of scaled counts are too uncertain to tell.
 const MOSTLY_KNOWN: f64 = 0.4;
 
 /// Completes rounds by sums, and adds up what is known then.
@@ -53,10 +54,11 @@ pub(super) struct Completion {
 struct TrustedSum {
     by: RelationIndex,
     terms: Vec<Term>,
-    /// The standard error that the relation says, as a part of half of the sum of the products' sizes: by this an event is
-    /// derived or not, always in the same way.
+    /// The standard error that the relation says, as a part of half of the sum of the products' sizes: by this an event
+    /// is derived or not, always in the same way.
     says: f64,
-    /// Its standard error as far as counts show it, as a part of half of the sum of the products' sizes; `None` where it isn't trusted.
+    /// Its standard error as far as counts show it, as a part of half of the sum of the products' sizes; `None` where
+    /// it isn't trusted.
     error: Option<f64>,
     /// What counts show that it is off by, in counts per ms.
     off: f64,
@@ -176,8 +178,8 @@ impl Completion {
         }
     }
 
-    /// Whether anything was derived of an event by a sum that is contradicted now, or seems to be: its total is what was counted
-    /// alone.
+    /// Whether anything was derived of an event by a sum that is contradicted now, or seems to be: its total is what
+    /// was counted alone.
     pub(super) fn is_spoilt(&self, event: RowIndex, audit: &Audit) -> bool {
         self.derived[event].keys().any(|&by| !audit.standings()[by].may_correct())
     }
@@ -192,7 +194,8 @@ impl Completion {
         self.sums.iter().find(|sum| sum.by == relation).map_or(0.0, |sum| sum.off)
     }
 
-    /// How much of the run's beginning an event was neither counted in nor derived, in ms; `None` where nothing was derived.
+    /// How much of the run's beginning an event was neither counted in nor derived, in ms; `None` where nothing was
+    /// derived.
     pub(super) fn lead(&self, event: RowIndex) -> Option<f64> {
         self.has_derived(event).then(|| self.run[event].known.lead())
     }
@@ -221,8 +224,9 @@ impl Completion {
         Uncertain { error: Error::of_sum([estimate.error.scaled(WIDTH), of_sum].into_iter()), ..estimate }
     }
 
-    /// An estimate of the interval's count, made of completed rounds, with the error of what was derived. In a long interval, most
-    /// of which is known, it goes towards the scaled count of what was counted and derived, where that is surer.
+    /// An estimate of the interval's count, made of completed rounds, with the error of what was derived. In a long
+    /// interval, most of which is known, it goes towards the scaled count of what was counted and derived, where that
+    /// is surer.
     pub(super) fn of_interval(&self, event: RowIndex, estimate: Uncertain, confidence: Confidence) -> Uncertain {
         let completed = &self.interval[event];
         let estimate = self.widened(event, estimate, completed.error, confidence);
@@ -246,9 +250,9 @@ impl Completion {
     }
 }
 
-/// An estimate that goes towards another one of the same count, by the part `1 - (q/p)^2` of the way, with the widths p and q of
-/// their intervals: by how much of the variance the other one lacks. Its error stays, as both come from the same counts. An estimate
-/// that is the surer one, or whose error isn't known, stays as it is.
+/// An estimate that goes towards another one of the same count, by the part `1 - (q/p)^2` of the way, with the widths p
+/// and q of their intervals: by how much of the variance the other one lacks. Its error stays, as both come from the
+/// same counts. An estimate that is the surer one, or whose error isn't known, stays as it is.
 fn towards_surer(estimate: Uncertain, other: Uncertain) -> Uncertain {
     let (Error::Within { below, above }, Some((low, high))) = (estimate.error, other.bounds()) else { return estimate };
     let weight = 1.0 - ((high - low) / (below + above)).powi(2);
@@ -283,8 +287,8 @@ impl TrustedSum {
         if size > 0.0 { self.off / size } else { 0.0 }
     }
 
-    /// What the event counted that was on a counter for less time than all the others, while they were. That these were on
-    /// for exactly as long says that they were on at the same time.
+    /// What the event counted that was on a counter for less time than all the others, while they were. That these were
+    /// on for exactly as long says that they were on at the same time.
     fn derive(&mut self, known: &[Option<Delta>], errors: &[f64]) -> Option<DerivedCount> {
         let error = self.error?;
         let deltas: Vec<Delta> = self.terms.iter().map(|term| known[term.event]).collect::<Option<_>>()?;
@@ -329,7 +333,8 @@ fn is_about(one: CpuNs, other: CpuNs) -> bool {
     one.0.abs_diff(other.0) <= other.0 / 1000
 }
 
-/// Sums between events of a run that something else estimates: completes rounds by them, and judges them by what was counted.
+/// Sums between events of a run that something else estimates: completes rounds by them, and judges them by what was
+/// counted.
 #[derive(Debug)]
 pub struct JudgedSums {
     audit: Audit,
@@ -363,8 +368,8 @@ impl JudgedSums {
         self.completion.round(&deltas).into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// Ends an interval: its estimates, made of completed rounds, with the errors of what was derived; and what is known of the
-    /// counts of the next.
+    /// Ends an interval: its estimates, made of completed rounds, with the errors of what was derived; and what is
+    /// known of the counts of the next.
     pub fn end_interval(&mut self, estimates: &mut [Option<Uncertain>], confidence: Confidence) -> Vec<Constraint> {
         for (event, estimate) in estimates.iter_mut().enumerate() {
             *estimate = estimate.map(|estimate| self.completion.of_interval(event, estimate, confidence));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::plan::RowIndex;
 use crate::rates::Uncertain;
 
-/// The estimates of all events in each interval of a run, by all of its rounds. Intervals count from the first one in which
-/// something of the event's part of the target was multiplexed.
+/// The estimates of all events in each interval of a run, by all of its rounds. Intervals count from the first one in
+/// which something of the event's part of the target was multiplexed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WholeRun {
     intervals: Vec<Vec<Option<Uncertain>>>,

@@ -327,8 +327,8 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// Whether an event of the kernel itself can be counted. Who may not watch the kernel can count a part of some, and all of
-    /// clocks.
+    /// Whether an event of the kernel itself can be counted. Who may not watch the kernel can count a part of some, and
+    /// all of clocks.
     fn of_software(&self, kind: EventKind, event: impl FnOnce() -> Option<Event>) -> Availability {
         if kind == EventKind::Tool {
             return Availability::Yes;

@@ -1,10 +1,11 @@
 //! Formats errors about the names of an `-e` option.
 
-use std::fmt::{self, Display, Formatter, Write as _};
+use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
 use super::machine::TracefsError;
 use super::modifiers::LettersError;
+use crate::codes::{Coded, ErrorCode};
 use crate::names;
 
 /// An option that takes names of events.
@@ -181,46 +182,57 @@ impl std::error::Error for EventError {}
 /// How many problems are written out.
 const MOST_SHOWN: usize = 20;
 
-impl Display for EventError {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.problems.iter().take(MOST_SHOWN).enumerate() {
-            if index > 0 {
-                f.write_char('\n')?;
-            }
-            problem.write(f, self.option)?;
+impl Coded for EventError {
+    fn code(&self) -> Option<ErrorCode> {
+        Some(ErrorCode::E03)
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let shown = self.problems.iter().take(MOST_SHOWN);
+        let mut texts: Vec<_> = shown.map(|problem| ProblemText(problem, self.option).to_string()).collect();
+        let more = self.problems.len().saturating_sub(MOST_SHOWN);
+        if let Some(last) = texts.last_mut().filter(|_| more > 0) {
+            last.push_str(&format!("\n... and {more} more wrong names in {}", self.option));
         }
-        match self.problems.len().saturating_sub(MOST_SHOWN) {
-            0 => Ok(()),
-            more => write!(f, "\n... and {more} more wrong names in {}", self.option),
-        }
+        texts
     }
 }
 
-impl Problem {
-    fn write(&self, f: &mut Formatter<'_>, option: EventOption) -> fmt::Result {
-        let place = format!("in {option} (position {})", self.position);
-        let text = shown(&self.text);
-        match &self.cause {
-            EventErrorCause::Syntax { at, expected } => syntax(f, option, &self.text, *at, expected),
+impl Display for EventError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problems().join("\n"))
+    }
+}
+
+/// A problem of an option.
+struct ProblemText<'a>(&'a Problem, EventOption);
+
+impl Display for ProblemText<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self(problem, option) = *self;
+        let place = format!("in {option} (position {})", problem.position);
+        let text = shown(&problem.text);
+        match &problem.cause {
+            EventErrorCause::Syntax { at, expected } => syntax(f, option, &problem.text, *at, expected),
             EventErrorCause::Unknown { name, similar, pattern, list } => {
-                write!(f, "perfprop: E03 unknown event '{}' {place}", shown(name))?;
+                write!(f, "unknown event '{}' {place}", shown(name))?;
                 hints(f, similar, pattern.as_deref(), list)
             }
             EventErrorCause::NoPmu { pmu, known } => {
-                write!(f, "perfprop: E03 no PMU '{}' for '{text}' {place}", shown(pmu))?;
+                write!(f, "no PMU '{}' for '{text}' {place}", shown(pmu))?;
                 write!(f, "\n      PMUs of this machine: {}", listed(known))
             }
             EventErrorCause::NoTerm { pmu, term, known } => {
-                write!(f, "perfprop: E03 no term '{}' in '{text}' {place}", shown(term))?;
+                write!(f, "no term '{}' in '{text}' {place}", shown(term))?;
                 let of = if pmu.is_empty() { "this event".to_owned() } else { format!("PMU {}", shown(pmu)) };
                 write!(f, "\n      terms of {of}: {}", listed(known))
             }
             EventErrorCause::Tracefs(error) => {
-                write!(f, "perfprop: E03 can't look up '{text}' {place}: the list of tracepoints can't be read")?;
+                write!(f, "can't look up '{text}' {place}: the list of tracepoints can't be read")?;
                 write!(f, "\n      {error}")
             }
             other => {
-                write!(f, "perfprop: E03 bad event '{text}' {place}\n      ")?;
+                write!(f, "bad event '{text}' {place}\n      ")?;
                 plain(f, other)
             }
         }
@@ -339,7 +351,7 @@ fn syntax(f: &mut Formatter<'_>, option: EventOption, text: &str, at: usize, exp
     let after: String = text[at..].chars().take(AROUND).collect();
     let dots = if from > 0 { "..." } else { "" };
     let before = format!("{dots}{}", shown(&before));
-    writeln!(f, "perfprop: E03 cannot read the events in {option}: expected {expected}")?;
+    writeln!(f, "cannot read the events in {option}: expected {expected}")?;
     writeln!(f, "      {before}{}", shown(&after))?;
     write!(f, "      {:width$}^ here", "", width = before.chars().count())
 }

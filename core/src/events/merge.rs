@@ -56,8 +56,8 @@ impl Meant {
 }
 
 /// The name of a unit's PMU without what tells it from like ones: `uncore_imc` for `uncore_imc_0`, `arm_dmc620` for
-/// `arm_dmc620_10008c000`, `imx8_ddr` for `imx8_ddr0`, `hisi_sccl_ddrc` for `hisi_sccl1_ddrc0`; the whole name of one that
-/// has no such number.
+/// `arm_dmc620_10008c000`, `imx8_ddr` for `imx8_ddr0`, `hisi_sccl_ddrc` for `hisi_sccl1_ddrc0`; the whole name of one
+/// that has no such number.
 ///
 /// As in perf, letters make a number only where it has more than two digits: `cpum_cf` is no unit.
 fn kind(pmu: &str) -> String {

@@ -157,20 +157,21 @@ impl Event {
         Some(Self { modifiers, ..self.clone() })
     }
 
-    /// How far its counts may be off as they are read in steps: a tick of /proc, of which the kernel gives programs 100 a second,
-    /// whatever its own are.
+    /// How far its counts may be off as they are read in steps: a tick of /proc, of which the kernel gives programs 100
+    /// a second, whatever its own are.
     pub fn step(&self) -> Option<CpuNs> {
         (self.kind == EventKind::Tool && self.canonical != "duration_time").then_some(CpuNs(10_000_000))
     }
 
-    /// Whether both count the same part of what runs, so that a ratio of them has a meaning: on the same kind of core, and in
-    /// the same of user space, kernel and hypervisor. Guests make no difference, as in perf: modifiers choose them by the way.
+    /// Whether both count the same part of what runs, so that a ratio of them has a meaning: on the same kind of core,
+    /// and in the same of user space, kernel and hypervisor. Guests make no difference, as in perf: modifiers choose
+    /// them by the way.
     pub fn counts_beside(&self, other: &Self) -> bool {
         self.core() == other.core() && self.is_in_spaces_of(other)
     }
 
-    /// Whether a relation may be of both: what every core has, as the kernel's own counts are, may stand beside what one kind of core
-    /// counts.
+    /// Whether a relation may be of both: what every core has, as the kernel's own counts are, may stand beside what
+    /// one kind of core counts.
     pub(crate) fn may_be_related(&self, other: &Self) -> bool {
         let same_cores = self.core().is_none() || other.core().is_none() || self.core() == other.core();
         same_cores && self.is_in_spaces_of(other)

@@ -30,8 +30,8 @@ pub struct Pmu {
 pub struct PmuType(pub u32);
 
 impl PmuType {
-    /// The PMU of the cores where there is one: it counts generic events, those of caches, raw codes and its own in sysfs, each by
-    /// another type.
+    /// The PMU of the cores where there is one: it counts generic events, those of caches, raw codes and its own in
+    /// sysfs, each by another type.
     pub const CORES: Self = Self(symbols::RAW);
 }
 

@@ -2,11 +2,12 @@
 
 use super::Event;
 
-/// The most counts in a millisecond of CPU time with which programs begin. In the first 1 to 4 ms of ten programs (a compiler,
-/// interpreters, a database, text tools) under the model of `--source emulate`, where a million instructions take a millisecond, a
-/// cache missed 20 to 5,600 times a millisecond, and once 12,000 times; 4,900 to 20,600 conditional branches were mispredicted. Sixteen
-/// programs under the kernel had 68 to 221 page faults a millisecond in all of a short run; ten of them had 51 to 423 allocations of
-/// pages, up to 301 of the kernel's objects, and 52 to 191 system calls.
+/// The most counts in a millisecond of CPU time with which programs begin. In the first 1 to 4 ms of ten programs (a
+/// compiler, interpreters, a database, text tools) under the model of `--source emulate`, where a million instructions
+/// take a millisecond, a cache missed 20 to 5,600 times a millisecond, and once 12,000 times; 4,900 to 20,600
+/// conditional branches were mispredicted. Sixteen programs under the kernel had 68 to 221 page faults a millisecond in
+/// all of a short run; ten of them had 51 to 423 allocations of pages, up to 301 of the kernel's objects, and 52 to 191
+/// system calls.
 const CACHE_MISSES: f64 = 6_000.0;
 const BRANCH_MISSES: f64 = 21_000.0;
 const FAULTS: f64 = 250.0;

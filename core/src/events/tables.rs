@@ -251,7 +251,7 @@ impl std::error::Error for TableError {}
 
 impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "perfprop: cannot use the event tables in {}", shown_path(&self.folder))?;
+        write!(f, "cannot use the event tables in {}", shown_path(&self.folder))?;
         for problem in &self.problems {
             write!(f, "\n      {problem}")?;
         }

@@ -42,7 +42,8 @@ fn one(events: &Path, system: &str, event: &str) -> Option<Tracepoint> {
 }
 
 impl Machine {
-    /// Where a field of a tracepoint's records begins, in bytes; `None` where tracefs can't be read or has no such field.
+    /// Where a field of a tracepoint's records begins, in bytes; `None` where tracefs can't be read or has no such
+    /// field.
     pub fn tracepoint_field(&self, tracepoint: &str, field: &str) -> Option<usize> {
         let (system, event) = tracepoint.split_once(':')?;
         let format = self.tracepoints().ok()?.join(system).join(event).join("format");

@@ -172,8 +172,8 @@ impl PartialFile {
         self.file.try_clone()
     }
 
-    /// Gives it its name; what had that is gone. Until it is closed everywhere, nobody else [creates](Self::create) a file of that
-    /// name.
+    /// Gives it its name; what had that is gone. Until it is closed everywhere, nobody else [creates](Self::create) a
+    /// file of that name.
     ///
     /// # Errors
     /// The operating system's.

@@ -1,7 +1,7 @@
 //! Finds the descriptors that names such as `/dev/fd/3` stand for.
 //!
-//! Linux opens such a name anew, at the beginning of its file: what is written there would lie over what others write to the
-//! same descriptor, as in `{ date; perfprop stat -o /dev/fd/3 true; } 3>>log`.
+//! Linux opens such a name anew, at the beginning of its file: what is written there would lie over what others write
+//! to the same descriptor, as in `{ date; perfprop stat -o /dev/fd/3 true; } 3>>log`.
 #![expect(unsafe_code, reason = "of a descriptor that the program was started with only the number is known")]
 
 use std::fs::File;

@@ -20,7 +20,8 @@ pub struct FileLock {
     _lock: Flock<File>,
 }
 
-/// Waits for the lock of a path, and takes it. The path is that of a folder, or of a file, which is made if it isn't there.
+/// Waits for the lock of a path, and takes it. The path is that of a folder, or of a file, which is made if it isn't
+/// there.
 ///
 /// # Errors
 /// Returns the operating system's error.
@@ -41,8 +42,8 @@ pub fn try_lock(path: &Path) -> io::Result<Option<FileLock>> {
     }
 }
 
-/// Marks an open file as one that is being written, until it is closed everywhere: see [`is_written`]. Nothing where the file system
-/// has no locks.
+/// Marks an open file as one that is being written, until it is closed everywhere: see [`is_written`]. Nothing where
+/// the file system has no locks.
 #[expect(deprecated, reason = "the lock outlives this reference, and `Flock` unlocks when it is dropped")]
 pub(super) fn mark_written(file: &File) {
     let _ = nix::fcntl::flock(file.as_raw_fd(), FlockArg::LockExclusiveNonblock);

@@ -8,8 +8,8 @@ thread_local! {
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `read` gives; `None` where it panics, as a library does that takes for granted what a broken file lacks. Nothing is
-/// printed then.
+/// What `read` gives; `None` where it panics, as a library does that takes for granted what a broken file lacks.
+/// Nothing is printed then.
 pub fn unless_it_panics<T>(read: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

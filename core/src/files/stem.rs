@@ -3,8 +3,8 @@
 /// The most characters of a name that a file's name keeps.
 const LONGEST: usize = 100;
 
-/// A name for a file, or a folder, of what has this name: without what separates folders, and never hidden. What had to be
-/// changed or cut is told apart from other names by a hash.
+/// A name for a file, or a folder, of what has this name: without what separates folders, and never hidden. What had to
+/// be changed or cut is told apart from other names by a hash.
 pub fn file_stem(name: &str) -> String {
     let is_kept = |c: char| c.is_ascii_alphanumeric() || "_-.=".contains(c);
     let kept = name.chars().map(|c| if is_kept(c) { c } else { '_' }).take(LONGEST);

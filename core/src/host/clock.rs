@@ -3,8 +3,8 @@
 use super::HostFiles;
 
 impl HostFiles {
-    /// By how many nanoseconds this process' clock that never goes backwards (`CLOCK_MONOTONIC`) is ahead of the kernel's own, which
-    /// the times of samples are of: 0 but in a time namespace.
+    /// By how many nanoseconds this process' clock that never goes backwards (`CLOCK_MONOTONIC`) is ahead of the
+    /// kernel's own, which the times of samples are of: 0 but in a time namespace.
     pub fn monotonic_ahead(&self) -> i64 {
         // What is said of offsets is that of children's namespace.
         let namespace = |name: &str| std::fs::read_link(self.path(name)).ok();

@@ -31,8 +31,8 @@ pub struct HostStat {
 }
 
 impl CpuTicks {
-    /// A line `cpuN user nice system idle iowait irq softirq steal` of proc(5); old kernels leave the last ones out. The
-    /// line of all CPUs has no number.
+    /// A line `cpuN user nice system idle iowait irq softirq steal` of proc(5); old kernels leave the last ones out.
+    /// The line of all CPUs has no number.
     fn parse(line: &str) -> Option<Self> {
         let (number, fields) = line.strip_prefix("cpu")?.split_once(' ')?;
         let cpu = if number.is_empty() { None } else { Some(number.parse().ok()?) };

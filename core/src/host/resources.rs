@@ -7,7 +7,8 @@ use super::{HostFiles, field};
 /// Memory, load and disks of the whole machine at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineResources {
-    /// Memory that programs can't get any more, in bytes: all but what `/proc/meminfo` calls available, as free(1) has it.
+    /// Memory that programs can't get any more, in bytes: all but what `/proc/meminfo` calls available, as free(1) has
+    /// it.
     pub memory_used: u64,
     /// All memory, in bytes.
     pub memory: u64,
@@ -16,7 +17,8 @@ pub struct MachineResources {
     pub swap_used: u64,
     /// Threads that run, are ready to or wait for disks: the mean of about the last minute (`/proc/loadavg`).
     pub load: f64,
-    /// Bytes that block devices have read and written since the machine runs (`/proc/vmstat`); `None` where the kernel doesn't say.
+    /// Bytes that block devices have read and written since the machine runs (`/proc/vmstat`); `None` where the kernel
+    /// doesn't say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskBytes>,
 }

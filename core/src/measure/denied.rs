@@ -39,7 +39,7 @@ pub(super) fn not_permitted(
 ) -> fmt::Result {
     let uid = nix::unistd::geteuid();
     let names = shown(&events.join(",")).into_owned();
-    write!(f, "perfprop: E01 cannot count {names} as uid {uid} ({})", reason(denial))?;
+    write!(f, "cannot count {names} as uid {uid} ({})", reason(denial))?;
     what_helps(f, denial, works_alone)
 }
 

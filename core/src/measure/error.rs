@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 
 use super::command::missing_interpreter;
 use super::denied;
+use crate::codes::{Coded, ErrorCode};
 use crate::events::{EventError, TableError};
 use crate::files::{self, ExpectedFile};
 use crate::host::HostFiles;
@@ -106,17 +107,52 @@ pub enum Error {
     System(io::Error),
 }
 
+impl Coded for Error {
+    fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Events(error) => error.code(),
+            Self::Metrics(error) => error.code(),
+            Self::Relations(_) => Some(ErrorCode::E07),
+            Self::RelationFile(error) => error.code(),
+            Self::NotPermitted { .. } => Some(ErrorCode::E01),
+            Self::NoCounters { .. } | Self::WholeCpus { .. } | Self::NotModelled(_) => Some(ErrorCode::E02),
+            Self::Unschedulable { .. } => Some(ErrorCode::E04),
+            Self::Command { .. } => Some(ErrorCode::E06),
+            Self::NoValgrind => Some(ErrorCode::E15),
+            Self::Mux(_) => Some(ErrorCode::E16),
+            Self::Open(error) => code_of_opening(error),
+            #[cfg(feature = "stacks")]
+            Self::Sampling { error, .. } => super::sampling::code(error),
+            Self::Options(_) | Self::Learnt(_) | Self::Tables(_) | Self::Stopped(_) | Self::System(_) => None,
+        }
+    }
+
+    fn problems(&self) -> Vec<String> {
+        match self {
+            Self::Events(error) => error.problems(),
+            Self::Metrics(error) => error.problems(),
+            Self::Relations(files) => files.iter().flat_map(Diagnostics::problems).collect(),
+            error => vec![error.to_string()],
+        }
+    }
+}
+
+fn code_of_opening(error: &OpenError) -> Option<ErrorCode> {
+    match error {
+        OpenError::NoProcess(_) | OpenError::NoThread(_) => Some(ErrorCode::E11),
+        OpenError::NotYours(_) => Some(ErrorCode::E12),
+        OpenError::TooManyFiles { .. } => Some(ErrorCode::E05),
+        OpenError::Group { .. } | OpenError::Torn { .. } => Some(ErrorCode::E04),
+        OpenError::NoCpu(_) | OpenError::System(_) | OpenError::Stopped(_) | OpenError::Event { .. } => None,
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Options(text) | Self::Learnt(text) => write!(f, "perfprop: {text}"),
-            Self::Events(error) => error.fmt(f),
+            Self::Options(text) | Self::Learnt(text) => f.write_str(text),
+            Self::Events(_) | Self::Metrics(_) | Self::Relations(_) => f.write_str(&self.problems().join("\n")),
             Self::Tables(error) => error.fmt(f),
-            Self::Metrics(error) => error.fmt(f),
-            Self::Relations(files) => {
-                let texts: Vec<_> = files.iter().map(|diagnostics| diagnostics.to_string()).collect();
-                f.write_str(texts.join("\n").trim_end())
-            }
             Self::RelationFile(error) => error.fmt(f),
             Self::NotPermitted { events, denial, works_alone } => {
                 denied::not_permitted(f, events, *denial, *works_alone)
@@ -124,17 +160,18 @@ impl fmt::Display for Error {
             Self::NoCounters { events, has_pmu, guest } => no_counters(f, events, *has_pmu, guest.as_deref()),
             Self::WholeCpus { events, cpus } => write!(
                 f,
-                "perfprop: E02 counted for whole CPUs, on CPU {cpus}, and not for a program or other CPUs: {}\n      \
+                "counted for whole CPUs, on CPU {cpus}, and not for a program or other CPUs: {}\n      \
                  all that is counted there:  -a, without -C",
                 shown(&events.join(", "))
             ),
-            Self::NoValgrind => f.write_str(
-                "perfprop: E15 --source emulate needs valgrind, which is not in PATH (nothing was started)\n      \
+            Self::NoValgrind => write!(
+                f,
+                "--source emulate needs valgrind, which is not in PATH (nothing was started)\n      \
                  install it:  apt install valgrind   or: dnf install valgrind   or: pacman -S valgrind",
             ),
             Self::NotModelled(reasons) => write!(
                 f,
-                "perfprop: E02 the emulated PMU lacks events that were asked for\n      {}\n      what it counts:  perfprop list --source emulate",
+                "the emulated PMU lacks events that were asked for\n      {}\n      what it counts:  perfprop list --source emulate",
                 shown(&reasons.join("; "))
             ),
             Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
@@ -153,7 +190,7 @@ impl std::error::Error for Error {}
 
 /// An error of the operating system, with what helps where descriptors ran out.
 pub fn system(f: &mut fmt::Formatter<'_>, source: &io::Error) -> fmt::Result {
-    write!(f, "perfprop: {source}")?;
+    write!(f, "{source}")?;
     match source.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EMFILE) => write!(f, "\n      raise the limit in this shell:  ulimit -n 1024"),
         _ => Ok(()),
@@ -162,13 +199,13 @@ pub fn system(f: &mut fmt::Formatter<'_>, source: &io::Error) -> fmt::Result {
 
 fn stopped(f: &mut fmt::Formatter<'_>, signal: i32) -> fmt::Result {
     let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
-    write!(f, "perfprop: {name} ({signal}) came while counters were opened: nothing was started")
+    write!(f, "{name} ({signal}) came while counters were opened: nothing was started")
 }
 
 fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, guest: Option<&str>) -> fmt::Result {
     let names = shown(&events.join(",")).into_owned();
     if has_pmu {
-        writeln!(f, "perfprop: E02 this machine's PMU counts none of {names} (ENOENT)")?;
+        writeln!(f, "this machine's PMU counts none of {names} (ENOENT)")?;
         return write!(f, "      what it counts:  perfprop list   try: perfprop check -e {names}");
     }
     let (guest, remedy) = match guest {
@@ -177,7 +214,7 @@ fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, gue
     };
     writeln!(
         f,
-        "perfprop: E02 this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)"
+        "this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)"
     )?;
     write!(f, "      root does not help. {remedy} software events:  -e task-clock,page-faults   try: perfprop check")
 }
@@ -199,7 +236,7 @@ fn no_command(
     let name = command.to_string_lossy();
     // An empty name is nothing to see.
     let name = if name.is_empty() { "''".into() } else { shown(&name) };
-    write!(f, "perfprop: E06 {name}: {reason} (nothing was measured)")?;
+    write!(f, "{name}: {reason} (nothing was measured)")?;
     match similar {
         Some(similar) => write!(f, "\n      did you mean {}?", shown(similar)),
         None if source.kind() == io::ErrorKind::PermissionDenied && is_program(Path::new(command)) => {
@@ -224,7 +261,7 @@ fn unschedulable(f: &mut fmt::Formatter<'_>, group: &Unschedulable, has_watchdog
     let all = shown(&names.join(",")).into_owned();
     writeln!(
         f,
-        "perfprop: E04 group {{{all}}} cannot be scheduled: of its {needed} events {fit} fit on the counters at once{holds}"
+        "group {{{all}}} cannot be scheduled: of its {needed} events {fit} fit on the counters at once{holds}"
     )?;
     let too_many = needed - fit;
     write!(f, "      each event opens alone. Remove {too_many}, or drop the braces to let them take turns")?;
@@ -240,7 +277,7 @@ fn has_ended(f: &mut fmt::Formatter<'_>, pid: Pid) -> fmt::Result {
     let name = process::name(parent).unwrap_or_default();
     write!(
         f,
-        "E11 perfprop: pid {pid} has ended; its parent, {} ({parent}), has not waited for it yet\n      \
+        "pid {pid} has ended; its parent, {} ({parent}), has not waited for it yet\n      \
          to measure it the next time:  -- ./prog in place of -p {pid}",
         shown(&name)
     )
@@ -251,20 +288,20 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
         OpenError::NoProcess(pid) if process::unwaited_parent(*pid).is_some() => has_ended(f, *pid),
         OpenError::NoProcess(pid) => write!(
             f,
-            "perfprop: E11 pid {pid} does not exist (ESRCH)\n      \
+            "pid {pid} does not exist (ESRCH)\n      \
              find it by its name:  pgrep -a NAME\n      \
              or start it to measure it:  -- ./prog in place of -p {pid}"
         ),
         OpenError::NoThread(tid) => write!(
             f,
-            "perfprop: E11 thread {tid} does not exist (ESRCH)\n      \
+            "thread {tid} does not exist (ESRCH)\n      \
              those of a process:  ls /proc/PID/task\n      \
              or start a program to measure it:  -- ./prog in place of -t {tid}"
         ),
         OpenError::NotYours(pid) => not_yours(f, *pid),
         OpenError::NoCpu(cpu) => {
             let online = HostFiles::here().text("sys/devices/system/cpu/online").unwrap_or_default();
-            write!(f, "perfprop: no CPU {cpu} is online\n      those that are: {}", shown(online.trim()))
+            write!(f, "no CPU {cpu} is online\n      those that are: {}", shown(online.trim()))
         }
         OpenError::System(source) => system(f, source),
         OpenError::Stopped(signal) => stopped(f, *signal),
@@ -275,7 +312,7 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
             let (names, member) = (names.join(","), shown(member).into_owned());
             writeln!(
                 f,
-                "perfprop: E04 group {{{}}} cannot be counted together: {member} does not join it ({source})",
+                "group {{{}}} cannot be counted together: {member} does not join it ({source})",
                 shown(&names)
             )?;
             write!(f, "      drop the braces to let its events take turns")
@@ -283,10 +320,10 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
         OpenError::Torn { names, member, reason } => {
             let (names, member) = (names.join(","), shown(member).into_owned());
             let reason = shown(reason);
-            writeln!(f, "perfprop: E04 group {{{}}} cannot be counted as a whole: {member}: {reason}", shown(&names))?;
+            writeln!(f, "group {{{}}} cannot be counted as a whole: {member}: {reason}", shown(&names))?;
             write!(f, "      leave {member} out, or drop the braces to count the others")
         }
-        OpenError::Event { name, source } => write!(f, "perfprop: cannot count {}: {source}", shown(name)),
+        OpenError::Event { name, source } => write!(f, "cannot count {}: {source}", shown(name)),
     }
 }
 
@@ -295,7 +332,7 @@ fn not_yours(f: &mut fmt::Formatter<'_>, pid: Pid) -> fmt::Result {
     let owner = process::owner(pid).unwrap_or_default();
     let uid = nix::unistd::geteuid();
     let name = shown(&name);
-    writeln!(f, "perfprop: E12 not allowed to measure pid {pid} ({name}, owner uid {owner}) as uid {uid} (EACCES)")?;
+    writeln!(f, "not allowed to measure pid {pid} ({name}, owner uid {owner}) as uid {uid} (EACCES)")?;
     write!(
         f,
         "      run as that user, or:  sudo {} ... -p {pid}   lowering perf_event_paranoid will not help: it is not your process",
@@ -313,7 +350,7 @@ fn too_many_files(
     let places = counted(places, "place");
     writeln!(
         f,
-        "perfprop: E05 too many open files: {events} events in {places} need {needed} descriptors beside perfprop's own, limit is {limit} (EMFILE)"
+        "too many open files: {events} events in {places} need {needed} descriptors beside perfprop's own, limit is {limit} (EMFILE)"
     )?;
     // A user can't raise a hard limit; in a shell of root's, `ulimit -n` would do.
     let enough = needed + OWN_DESCRIPTORS;
@@ -343,11 +380,13 @@ mod tests {
         while process::is_alive(pid) {
             std::thread::yield_now();
         }
-        let told = || Error::Open(OpenError::NoProcess(pid)).to_string();
+        let error = Error::Open(OpenError::NoProcess(pid));
+        let told = || error.to_string();
+        assert_eq!(error.code(), Some(ErrorCode::E11));
         let own = std::process::id();
         let text = told();
         child.wait().unwrap();
-        assert!(text.starts_with(&format!("E11 perfprop: pid {pid} has ended; its parent, ")), "{text}");
+        assert!(text.starts_with(&format!("pid {pid} has ended; its parent, ")), "{text}");
         assert!(text.contains(&format!("({own}), has not waited for it yet")), "{text}");
         assert!(told().contains("does not exist"));
     }

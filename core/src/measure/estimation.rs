@@ -85,9 +85,7 @@ impl Estimation {
         }
         let keeping = Self { basis: IntervalBasis::Keeping, ..self.clone() };
         let mut monitor = monitor(header.clone(), relations.to_vec(), keeping).without_history();
-        for RecordedRound { round, lost } in rounds {
-            monitor.round(round, *lost);
-        }
+        monitor.take_rounds(rounds);
         monitor.end(end);
         let basis = monitor.whole_run().map_or(IntervalBasis::AsLive, |run| IntervalBasis::WholeRun(Arc::new(run)));
         Self { basis, ..self }

@@ -198,8 +198,8 @@ impl Measurement {
         })
     }
 
-    /// The time between rounds where nothing is shown but intervals: rounds within them say how far scaled counts may be off, and
-    /// software events are never scaled.
+    /// The time between rounds where nothing is shown but intervals: rounds within them say how far scaled counts may
+    /// be off, and software events are never scaled.
     pub fn period_of_texts(&self, interval: Duration) -> Duration {
         let is_scaled =
             self.launch.counters.is_some() || self.plan.events.iter().any(|event| !event.kind.is_software());
@@ -219,13 +219,17 @@ impl Measurement {
         start::start(self, period, interval, note)
     }
 
-    /// Begins to sample the call stacks of a session that counts already, as this measurement of the same target asks for.
+    /// Begins to sample the call stacks of a session that counts already, as this measurement of the same target asks
+    /// for; none where it asks for none.
     ///
     /// # Errors
     /// When nothing can be sampled; counting goes on.
     #[cfg(feature = "stacks")]
     pub fn begin_stacks(&self, session: &mut Session, note: &mut dyn FnMut(&str)) -> Result<(), Error> {
-        session.begin_stacks(&self.launch).map_err(|error| refused::refused(error, &self.plan, &self.launch))?;
+        let Some(wanted) = &self.launch.stacks else { return Ok(()) };
+        session
+            .begin_stacks(wanted, &self.launch)
+            .map_err(|error| refused::refused(error, &self.plan, &self.launch))?;
         session.stacks().inspect(|stacks| sampling::note_unsampled(stacks, note));
         Ok(())
     }

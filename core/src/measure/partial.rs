@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use nix::unistd::Pid;
 
+use crate::codes::ErrorCode::{E01, E02};
 use crate::events::EventKind;
 use crate::names::shown;
 use crate::number::counted;
@@ -98,9 +99,9 @@ fn note_units(event: &MeasuredEvent, note: &mut dyn FnMut(&str)) {
 
 fn reason(event: &MeasuredEvent, header: &Header) -> String {
     let code = match event.status {
-        Status::Forbidden => "E01",
+        Status::Forbidden => E01.name(),
         Status::InUse => "W21",
-        _ => "E02",
+        _ => E02.name(),
     };
     match event.event.unavailable() {
         None if event.status == Status::Elsewhere => {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::{Error, metrics};
+use crate::codes::Coded;
 use crate::events::Tables;
 use crate::expr::Fact;
 use crate::metrics::{Catalog, Facts, Metric};
@@ -59,7 +60,7 @@ impl LoadedRelations {
         if !options.is_lenient {
             return Err(error);
         }
-        note(&format!("going on without the relations that are wrong:\n{error}"));
+        note(&format!("going on without the relations that are wrong:\n{}", error.printed()));
         Ok(found)
     }
 

@@ -39,7 +39,7 @@ pub(super) fn note_intervals(intervals: &[Interval], note: &mut dyn FnMut(&str))
 /// Says why the kernel's rotation interval couldn't be changed.
 pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &MuxError) -> fmt::Result {
     let path = shown_path(&error.path);
-    writeln!(f, "perfprop: E16 --mux: {path}: {} (nothing was started)", shown(&error.cause.to_string()))?;
+    writeln!(f, "--mux: {path}: {} (nothing was started)", shown(&error.cause.to_string()))?;
     match error.cause {
         MuxErrorCause::NotPermitted => {
             write!(f, "      once, by hand:  echo 1 | sudo tee {path}   or: --schedule user")

@@ -149,8 +149,9 @@ impl Channels<'_> {
     }
 }
 
-/// Hands every round, every batch of call stacks or regions and every request to save to `take` until the measurement ends, a signal
-/// comes, or `take` has enough after a round. Batches that are on their way at the end are left in their channel.
+/// Hands every round, every batch of call stacks or regions and every request to save to `take` until the measurement
+/// ends, a signal comes, or `take` has enough after a round. Batches that are on their way at the end are left in their
+/// channel.
 ///
 /// # Errors
 /// Returns those of `take`.
@@ -218,8 +219,8 @@ pub fn watch<E>(
     watch_rounds(session, signals, monitor, |_, _| {}, show)
 }
 
-/// Feeds a monitor as [`watch`] does, and hands each round to `take`, with how many were lost so far, before the monitor takes
-/// it.
+/// Feeds a monitor as [`watch`] does, and hands each round to `take`, with how many were lost so far, before the
+/// monitor takes it.
 ///
 /// # Errors
 /// Returns those of `show`.
@@ -273,7 +274,8 @@ fn interrupt(session: &Session, signal: CaughtSignal, signals: &Receiver<CaughtS
     if session.running_command().is_none() {
         session.request(SamplerRequest::Finish);
     } else if signal.number == SIGINT {
-        // From a terminal the command has it, too; from a process that sends it to the whole group it has it twice, which nothing tells.
+        // From a terminal the command has it, too; from a process that sends it to the whole group it has it twice,
+        // which nothing tells.
         if signal.sender == SignalSender::Process {
             session.signal(Signal::SIGINT);
         }

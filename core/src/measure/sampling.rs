@@ -5,6 +5,7 @@ use std::{fmt, io};
 use nix::errno::Errno;
 
 use super::{Error, MeasureOptions, denied, resolver};
+use crate::codes::ErrorCode;
 use crate::events::{Event, EventKind, Machine};
 use crate::machine::{Denial, Host};
 use crate::names::shown;
@@ -43,13 +44,13 @@ pub enum StackPurpose {
     /// They were asked for: without them the measurement fails.
     #[default]
     Profile,
-    /// To show which functions run, beside what is counted: CPU time is sampled so many times a second, which takes no counter. Where
-    /// that can't be, it is left out.
+    /// To show which functions run, beside what is counted: CPU time is sampled so many times a second, which takes no
+    /// counter. Where that can't be, it is left out.
     Overview(u64),
 }
 
-/// Samples a second of an overview. Of 199, shares of a second's time are known to ±7 points, and those of ten seconds to ±2. The others
-/// follow where threads end before they have run for long enough to be sampled.
+/// Samples a second of an overview. Of 199, shares of a second's time are known to ±7 points, and those of ten seconds
+/// to ±2. The others follow where threads end before they have run for long enough to be sampled.
 pub const OVERVIEW_FREQUENCIES: [u64; 3] = [199, 997, 3989];
 
 /// Whether the time that threads are on no CPU is sampled.
@@ -211,12 +212,22 @@ fn why(error: &io::Error) -> String {
     }
 }
 
+/// The code of why nothing can be sampled; `None` of an error that is the counters'.
+pub(super) fn code(error: &StackError) -> Option<ErrorCode> {
+    match error {
+        StackError::NoEvent(_) | StackError::NoLbr | StackError::NoUnwinding | StackError::Locked { .. } => {
+            Some(ErrorCode::E14)
+        }
+        StackError::Open(_) => None,
+    }
+}
+
 /// Why nothing can be sampled, and what to try.
 pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError, denied: Option<(Denial, bool)>) -> fmt::Result {
     match error {
         StackError::NoEvent(unsampled) => {
             let reasons: Vec<_> = unsampled.iter().map(reason).collect();
-            write!(f, "perfprop: E14 no call stacks can be sampled: {}", reasons.join("; "))?;
+            write!(f, "no call stacks can be sampled: {}", reasons.join("; "))?;
             let is_forbidden = |event: &live::Unsampled| event.source.kind() == io::ErrorKind::PermissionDenied;
             match denied {
                 Some((denial, works_alone)) => denied::what_helps(f, denial, works_alone),
@@ -225,11 +236,11 @@ pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError, denied: Op
             }
         }
         StackError::NoLbr => {
-            writeln!(f, "perfprop: E14 this processor keeps no record of calls (LBR): most virtual machines hide it")?;
+            writeln!(f, "this processor keeps no record of calls (LBR): most virtual machines hide it")?;
             write!(f, "      use -g alone: it takes frame pointers, and copies of the stack where those are missing")
         }
         StackError::NoUnwinding => {
-            writeln!(f, "perfprop: E14 stacks of this processor can't be unwound by unwind information")?;
+            writeln!(f, "stacks of this processor can't be unwound by unwind information")?;
             write!(f, "      use -g with programs that are built with frame pointers")
         }
         StackError::Locked { needed, limit_kb } => {
@@ -237,7 +248,7 @@ pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError, denied: Op
             let limit = limit_kb.map_or_else(String::new, |limit| format!("; perf_event_mlock_kb is {limit}"));
             writeln!(
                 f,
-                "perfprop: E14 ring buffers need {needed} KiB of locked memory at least, and this user may lock no more (EPERM{limit})"
+                "ring buffers need {needed} KiB of locked memory at least, and this user may lock no more (EPERM{limit})"
             )?;
             let raised = limit_kb.unwrap_or(MLOCK_KB) * 2;
             write!(f, "      end other profilers of this user, or:  sudo sysctl kernel.perf_event_mlock_kb={raised}")

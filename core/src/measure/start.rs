@@ -6,7 +6,7 @@ use super::partial::{note_ended, note_later_threads, note_pinned};
 use super::refused::refused;
 use super::{Error, Measurement, rotation};
 use crate::events::{Event, Space, with_space};
-use crate::plan::{AnchorIndex, EventIndex, GroupIndex, Member, Plan, PlannedAnchor, PlannedGroup};
+use crate::plan::{AnchorIndex, GroupIndex, Member, Plan, PlannedAnchor, PlannedGroup, RowLayout};
 use crate::run::{
     AddedEvent, Anchor, Header, MeasuredEvent, MeasuredGroup, MeasuredMachine, RepeatedEvent, TruthColumn,
 };
@@ -33,7 +33,7 @@ pub(super) fn start(
     rotation::note_intervals(session.intervals(), note);
     #[cfg(feature = "stacks")]
     session.stacks().inspect(|stacks| super::sampling::note_unsampled(stacks, note));
-    let anchors = anchors(plan, &session.rows()[events.len()..]);
+    let anchors = anchors(plan, events.len(), &session.rows()[events.len()..]);
     let groups = groups_of_rows(plan, events.len());
     let header = Header {
         started: started.as_secs_f64(),
@@ -102,17 +102,12 @@ fn opened(event: &Event, row: &CounterRow) -> Event {
 
 /// The groups of every scope, by the places of their events; anchors know their groups themselves.
 fn groups_of_rows(plan: &Plan, events: usize) -> Vec<MeasuredGroup> {
-    let width = plan.events.len().max(1);
-    let in_scope = |group: &PlannedGroup, first: usize| MeasuredGroup {
-        members: group
-            .members
-            .iter()
-            .filter_map(|member| member.event())
-            .map(|EventIndex(event)| first + event)
-            .collect(),
-        cohesion: group.cohesion,
+    let layout = RowLayout::new(plan.events.len(), events);
+    let in_scope = |group: &PlannedGroup, scope: usize| {
+        let events = group.members.iter().filter_map(|member| member.event());
+        MeasuredGroup { members: events.map(|event| layout.row(event, scope)).collect(), cohesion: group.cohesion }
     };
-    (0..events).step_by(width).flat_map(|first| asked_groups(plan).map(move |group| in_scope(group, first))).collect()
+    (0..layout.parts()).flat_map(|scope| asked_groups(plan).map(move |group| in_scope(group, scope))).collect()
 }
 
 /// The groups that hold events that were asked for.
@@ -121,17 +116,18 @@ fn asked_groups(plan: &Plan) -> impl Iterator<Item = &PlannedGroup> {
 }
 
 /// The anchors of every scope, which are in the order of the plan.
-fn anchors(plan: &Plan, rows: &[CounterRow]) -> Vec<Anchor> {
+fn anchors(plan: &Plan, events: usize, rows: &[CounterRow]) -> Vec<Anchor> {
     let groups: Vec<_> = asked_groups(plan).collect();
+    let layout = RowLayout::new(plan.events.len(), events);
     let recorded = |(place, row): (usize, &CounterRow)| {
         let Member::Anchor(AnchorIndex(anchor)) = row.member else { return None };
-        let PlannedAnchor::Again(EventIndex(event)) = plan.anchors[anchor] else {
+        let PlannedAnchor::Again(event) = plan.anchors[anchor] else {
             return Some(Anchor::Added(AddedEvent { added: Box::new(measured(plan, row)) }));
         };
         let scope = place / plan.anchors.len();
         let group = groups.iter().position(|group| group.members.contains(&row.member))?;
         Some(Anchor::Again(RepeatedEvent {
-            anchor_of: scope * plan.events.len() + event,
+            anchor_of: layout.row(event, scope),
             group: GroupIndex(scope * groups.len() + group),
             status: row.status.clone(),
         }))

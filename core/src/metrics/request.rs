@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::derived::DURATION;
 use super::{Catalog, Facts, Formulas, Grouping, Metric, list};
+use crate::codes::{Coded, ErrorCode};
 use crate::events::{Event, Group, GroupBinding};
 use crate::expr::{Expr, Fact};
 use crate::host::HostFiles;
@@ -52,20 +53,30 @@ pub struct Unknown {
 
 impl std::error::Error for Unknown {}
 
-impl fmt::Display for Unknown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Coded for Unknown {
+    fn code(&self) -> Option<ErrorCode> {
+        Some(ErrorCode::E13)
+    }
+
+    fn problems(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (name, similar) in &self.names {
             let help = match similar.as_slice() {
                 [] => "all: perfprop list metric".to_owned(),
                 similar => format!("did you mean {}?   all: perfprop list metric", shown(&similar.join(", "))),
             };
-            lines.push(format!("perfprop: E13 unknown metric '{}'\n      {help}", shown(name)));
+            lines.push(format!("unknown metric '{}'\n      {help}", shown(name)));
         }
         for Skipped { name, reason } in &self.impossible {
-            lines.push(format!("perfprop: E13 the metric {} can't be measured here: {reason}", shown(name)));
+            lines.push(format!("the metric {} can't be measured here: {reason}", shown(name)));
         }
-        f.write_str(&lines.join("\n"))
+        lines
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problems().join("\n"))
     }
 }
 

@@ -19,16 +19,18 @@ impl Monitor {
             .collect()
     }
 
-    /// What a round counted of each event, in all the groups that it is counted in. What its own group counted stays raw.
+    /// What a round counted of each event, in all the groups that it is counted in. What its own group counted stays
+    /// raw.
     pub(super) fn in_all_groups(&mut self, own: &[Option<Delta>], round: &Round) -> Vec<Option<Delta>> {
         let mut all = own.to_vec();
         if self.header.anchors.is_empty() {
             return all;
         }
         let mut counted: Vec<Vec<Delta>> = own.iter().map(|delta| delta.iter().copied().collect()).collect();
+        let layout = self.header.layout();
         for (number, anchor) in self.header.anchors.iter().enumerate() {
             let Anchor::Again(anchor) = anchor else { continue };
-            let reading: Option<Reading> = round.readings.get(self.header.events.len() + number).copied().flatten();
+            let reading: Option<Reading> = round.readings.get(layout.anchor(number)).copied().flatten();
             let (Some(reading), Some(last)) = (reading, self.anchors.get_mut(number)) else { continue };
             let event = anchor.anchor_of;
             if let (Ok(delta), Some(counted)) = (self.header.events[event].delta(last, reading), counted.get_mut(event))

@@ -38,7 +38,8 @@ impl Monitor {
         self.split(event, count, other, Rounding::Ticks)
     }
 
-    /// The same of a count of the run. At the end of a command the kernel tells the sum exactly, unless ticks were left out before.
+    /// The same of a count of the run. At the end of a command the kernel tells the sum exactly, unless ticks were left
+    /// out before.
     fn split_total(&self, event: RowIndex, count: Option<Uncertain>, end: Option<&End>) -> Option<Uncertain> {
         let other = self.counterpart(event).and_then(|other| self.tally.total(other));
         let is_command = matches!(self.header.target, MeasuredTarget::Command { .. });
@@ -59,7 +60,8 @@ impl Monitor {
         count.map(|count| sampled(count, other.map(|other| other.value), (step, rounding), self.confidence()))
     }
 
-    /// The event that counts the rest of the CPU time of the same part of the target. What is idle is a part of a CPU's time, too.
+    /// The event that counts the rest of the CPU time of the same part of the target. What is idle is a part of a CPU's
+    /// time, too.
     fn counterpart(&self, event: RowIndex) -> Option<RowIndex> {
         let of = &self.header.events[event];
         let name = if of.event.is_called("user_time") { "system_time" } else { "user_time" };
@@ -70,8 +72,8 @@ impl Monitor {
     }
 }
 
-/// Each tick samples whether the CPU is in user space or in the kernel: Wilson's interval of a share, where it is known of how much;
-/// else that of a Poisson count, which is wider.
+/// Each tick samples whether the CPU is in user space or in the kernel: Wilson's interval of a share, where it is known
+/// of how much; else that of a Poisson count, which is wider.
 fn sampled(
     time: Uncertain,
     rest: Option<f64>,

@@ -8,7 +8,7 @@ use crate::estimate::{Estimate, RelationState, Weakness};
 use crate::events::EventKind;
 use crate::plan::RowIndex;
 use crate::rates::{Delta, Uncertain};
-use crate::run::{End, MeasuredEvent};
+use crate::run::{End, MeasuredEvent, UncountedRows};
 use crate::sources::{Round, Status};
 use crate::units::{CpuNs, WallNs};
 
@@ -24,8 +24,8 @@ pub(super) const SETTLED: u64 = 3;
 /// What is said of lost rounds in so long a time is one finding.
 const LOST_TOGETHER: WallNs = WallNs(60_000_000_000);
 
-/// Whether a number leans on scaling: its event was counted for little of the time, and the number isn't sure all the same, as
-/// one that relations correct may be.
+/// Whether a number leans on scaling: its event was counted for little of the time, and the number isn't sure all the
+/// same, as one that relations correct may be.
 pub fn leans_on_scaling(run: f64, number: Option<Uncertain>) -> bool {
     let is_sure = |number: Uncertain| number.error.half_width().is_some_and(|half| half <= SURE * number.value.abs());
     run < LOW_RUN_RATIO && !number.is_some_and(is_sure)
@@ -96,12 +96,9 @@ impl Monitor {
     /// Notes the events of which a part isn't counted from now on.
     pub(super) fn note_uncounted(&mut self, round: &Round) {
         let mut events = Vec::new();
-        let is_of_units =
-            |event: RowIndex| self.header.events.get(event).is_some_and(|event| !event.event.units().is_empty());
-        let (lacking, taken_off): (Vec<RowIndex>, Vec<_>) =
-            round.uncounted.iter().partition(|&&event| is_of_units(event));
+        let UncountedRows { lacks_unit, taken_off } = self.header.uncounted_rows(round);
         self.tracks.iter_mut().for_each(|track| track.lacks_unit = false);
-        for event in lacking {
+        for event in lacks_unit {
             self.tracks[event].lacks_unit = true;
         }
         for event in taken_off {
@@ -128,7 +125,8 @@ impl Monitor {
         }
     }
 
-    /// How much of the command's CPU time passed without counters, and all of it, where that isn't little and no finding says so.
+    /// How much of the command's CPU time passed without counters, and all of it, where that isn't little and no
+    /// finding says so.
     pub fn time_without_counters(&self) -> Option<(CpuNs, CpuNs)> {
         let is_found = self.tracks.iter().any(|track| track.uncounted.is_some()) || self.header.modelled.is_some();
         self.ended().filter(|_| !is_found).and_then(|end| told_time_without_counters(&self.header.events, end))

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Monitor, PhaseChange};
+use crate::codes::ErrorCode::{E01, E02, E11};
 use crate::estimate::RelationIndex;
 use crate::names::first_of;
 use crate::number::{clock, counted, whole_share};
@@ -195,15 +196,15 @@ impl Finding {
             Self::LostRounds { .. } => "W01",
             Self::WentBackwards { .. } => "W02",
             Self::LowRunRatio { .. } => "W03",
-            Self::NotSupported { .. } => "E02",
-            Self::Forbidden { .. } => "E01",
+            Self::NotSupported { .. } => E02.name(),
+            Self::Forbidden { .. } => E01.name(),
             Self::UserOnly { .. } => "W06",
             Self::RelationInactive { .. } => "W07",
             Self::RelationViolated { .. } => "W08",
             Self::RelationRecovered { .. } => "W09",
             Self::Modelled => "W20",
             Self::OneKindOfCore { .. } => "W10",
-            Self::TakenOff { .. } => "W11",
+            Self::TakenOff { .. } => TAKEN_OFF,
             Self::Gone { .. } => "W12",
             Self::UncountedTime { .. } => "W13",
             Self::LacksUnits { .. } => "W14",
@@ -213,7 +214,7 @@ impl Finding {
             Self::LevelChanged { .. } => "W18",
             Self::ChangesOften { .. } => "W19",
             Self::InUse { .. } => "W21",
-            Self::TargetEnded => "E11",
+            Self::TargetEnded => E11.name(),
         }
     }
 
@@ -354,8 +355,7 @@ impl FindingText<'_> {
 fn uncounted_time(f: &mut fmt::Formatter<'_>, uncounted: CpuNs, all: CpuNs) -> fmt::Result {
     write!(
         f,
-        "not counted: {:.2} s of {:.2} s CPU time. The kernel takes the counters off a child that is setuid \
-         or setgid, has file capabilities or can't be read by its user; root can count it: sudo \"$(command -v perfprop)\" ...",
+        "not counted: {:.2} s of {:.2} s CPU time. The kernel takes the counters off a child that is {WITH_RIGHTS}",
         uncounted.as_secs(),
         all.as_secs()
     )
@@ -417,10 +417,14 @@ impl fmt::Display for FindingText<'_> {
     }
 }
 
+/// What the kernel lets no plain user count, and who can.
+const WITH_RIGHTS: &str = "setuid or setgid, has file capabilities or can't be read by its user; \
+                           root can count it: sudo \"$(command -v perfprop)\" ...";
+
+/// The code of [`Finding::TakenOff`].
+pub const TAKEN_OFF: &str = "W11";
+
 /// What it means that the kernel took the counters off what is called so.
 pub fn taken_off_at_exec(who: &str) -> String {
-    format!(
-        "not counted from its exec on: {who}. The kernel took the counters off, as the program is setuid or setgid, \
-         has file capabilities or can't be read by its user; root can count it: sudo \"$(command -v perfprop)\" ..."
-    )
+    format!("not counted from its exec on: {who}. The kernel took the counters off, as the program is {WITH_RIGHTS}")
 }

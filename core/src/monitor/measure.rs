@@ -1,10 +1,11 @@
-//! Converts counts to a measure: per second, per instruction, in total; each event's usual one unless another was asked for.
+//! Converts counts to a measure: per second, per instruction, in total; each event's usual one unless another was asked
+//! for.
 
 use super::spread::Extremes;
 use super::{Monitor, Point, Row};
 use crate::events::{Event, EventKind, Unit};
 use crate::plan::RowIndex;
-use crate::rates::{Error, ScopeIndex, Uncertain};
+use crate::rates::{Error, ScopeIndex, Uncertain, number_of_scopes};
 use crate::run::{Header, MeasuredEvent, MeasuredTarget};
 use crate::units::{CpuNs, WallNs};
 
@@ -142,8 +143,8 @@ impl Measure {
         }
     }
 
-    /// The variance between intervals as the estimator has it. A relation corrects it per CPU second; in another measure it is
-    /// larger or smaller by the same factor.
+    /// The variance between intervals as the estimator has it. A relation corrects it per CPU second; in another
+    /// measure it is larger or smaller by the same factor.
     pub fn best_variance(self, monitor: &Monitor, row: &Row<'_>) -> Option<f64> {
         let Some(corrected) = row.corrected_variance() else { return self.variance(monitor, row) };
         match self {
@@ -193,13 +194,13 @@ fn is_pace(event: &Event) -> bool {
         || ["cycle", "clk", "inst_retired", "slots"].iter().any(|word| name.contains(word))
 }
 
-/// For each event the one that counts the instructions of the same part of the target, and of user space and kernel the same,
-/// if one does.
+/// For each event the one that counts the instructions of the same part of the target, and of user space and kernel the
+/// same, if one does.
 pub(super) fn instructions(header: &Header, scopes: &[ScopeIndex]) -> Vec<Option<RowIndex>> {
     let counts = |event: &Event| {
         event.is_called("instructions") || event.name_on_core() == "instructions" || event.canonical == "Ir"
     };
-    let mut of_scopes: Vec<Vec<RowIndex>> = vec![Vec::new(); scopes.iter().max().map_or(0, |last| last + 1)];
+    let mut of_scopes: Vec<Vec<RowIndex>> = vec![Vec::new(); number_of_scopes(scopes)];
     for (index, _) in header.events.iter().enumerate().filter(|(_, event)| counts(&event.event)) {
         of_scopes[scopes[index]].push(index);
     }
@@ -215,9 +216,13 @@ impl Monitor {
         events.iter().map(|&event| self.instructions[event]).collect::<Option<_>>().unwrap_or_default()
     }
 
-    /// The measure in which an event is looked at: what the kernel counts, and all that a whole machine does, per second; cycles and
-    /// instructions per second of CPU time, or as a model executes them, whose CPU time is its instructions, per second; what else code does, such as cache misses, per 1,000 instructions where those
-    /// are counted, else per second of CPU time.
+    /// The measure in which an event is looked at:
+    ///
+    /// - per second: what the kernel counts, what isn't a number of occurrences, all that a whole machine or a control
+    ///   group does, and cycles and instructions of a model, whose CPU time is its instructions
+    /// - per second of CPU time: other cycles, instructions and slots, and all events beside which no instructions are
+    ///   counted
+    /// - per 1,000 instructions: what else code does, such as cache misses
     pub fn usual_measure(&self, event: RowIndex) -> Measure {
         let counted = &self.header.events[event].event;
         let is_of_machine =

@@ -2,7 +2,7 @@
 
 use super::{Monitor, Point, Row};
 use crate::metrics::{Derived, NoValue, Number, ThresholdVerdict};
-use crate::plan::{EventIndex, RowIndex};
+use crate::plan::{EventIndex, RowIndex, RowLayout};
 use crate::rates::Uncertain;
 use crate::run::{Header, MetricFormula};
 use crate::sources::Scope;
@@ -14,8 +14,9 @@ pub struct MetricRow<'a> {
     /// Definition of the metric.
     pub definition: &'a MetricFormula,
     derived: &'a Derived,
-    /// The place of the part's first event.
-    first: RowIndex,
+    layout: RowLayout,
+    /// The part of the target.
+    part: usize,
 }
 
 /// The metrics of a header; one whose formula can't be read, as no writer leaves it, is left out.
@@ -27,24 +28,22 @@ pub(super) fn derived(header: &Header) -> Vec<(usize, Derived)> {
 impl Monitor {
     /// The metrics, for each part of the target in turn.
     pub fn metrics(&self) -> impl Iterator<Item = MetricRow<'_>> {
-        self.header().parts().flat_map(|first| self.metrics_from(first))
+        let layout = self.header().layout();
+        (0..layout.parts()).flat_map(move |part| self.metrics_of_part(layout, part))
     }
 
     /// The metrics that stand with an event.
     pub fn metrics_of(&self, event: RowIndex) -> impl Iterator<Item = MetricRow<'_>> {
-        self.metrics_from(event - event % self.width()).filter(move |metric| metric.leader() == event)
+        let layout = self.header().layout();
+        let part = layout.split(event).map(|(_, part)| part);
+        let metrics = part.into_iter().flat_map(move |part| self.metrics_of_part(layout, part));
+        metrics.filter(move |metric| metric.leader() == event)
     }
 
-    /// How many events there are for each part of the target.
-    fn width(&self) -> usize {
-        self.scopes.iter().take_while(|&&scope| scope == 0).count().max(1)
-    }
-
-    /// The metrics of the part of the target whose first event this is.
-    fn metrics_from(&self, first: RowIndex) -> impl Iterator<Item = MetricRow<'_>> {
+    fn metrics_of_part(&self, layout: RowLayout, part: usize) -> impl Iterator<Item = MetricRow<'_>> {
         self.derived.iter().map(move |(index, derived)| {
             let definition = &self.header().metrics[*index];
-            MetricRow { monitor: self, definition, derived, first }
+            MetricRow { monitor: self, definition, derived, layout, part }
         })
     }
 }
@@ -78,17 +77,17 @@ impl<'a> MetricRow<'a> {
     }
 
     fn scope(&self) -> Option<&'a Scope> {
-        self.monitor.header().events.get(self.first).map(|event| &event.scope)
+        self.monitor.header().events.get(self.row(EventIndex(0))).map(|event| &event.scope)
     }
 
     /// The row of one of its events, which it names by their places in each part of the target.
-    fn row(&self, EventIndex(event): EventIndex) -> RowIndex {
-        self.first + event
+    fn row(&self, event: EventIndex) -> RowIndex {
+        self.layout.row(event, self.part)
     }
 
     /// The event that it stands with: the first of its formula, else the first of all.
     pub fn leader(&self) -> RowIndex {
-        self.derived.events().next().map_or(self.first, |event| self.row(event))
+        self.row(self.derived.events().next().unwrap_or(EventIndex(0)))
     }
 
     /// Value of the metric over the whole run.

@@ -18,10 +18,10 @@ use crate::estimate::{Cause, Estimate, Estimator, Quality, Standing, WholeRun};
 use crate::events::{EventKind, most_per_ms_at_startup};
 use crate::metrics::Derived;
 use crate::plan::RowIndex;
-use crate::rates::{Confidence, Delta, Error, ScopeIndex, Tally, Uncertain};
+use crate::rates::{Confidence, Delta, Error, ScopeIndex, Tally, Uncertain, number_of_scopes};
 use crate::relations::Relation;
 use crate::run::{End, Header, MeasuredEvent, MeasuredTarget};
-use crate::sources::{Reading, Round, Scope};
+use crate::sources::{Reading, RecordedRound, Round, Scope};
 use crate::units::{CpuNs, WallNs};
 
 mod anchors;
@@ -31,9 +31,9 @@ mod finding;
 mod first_minute;
 mod measure;
 mod metrics;
-mod notes;
 mod part;
 mod phases;
+mod read_ahead;
 mod row;
 mod sampled;
 mod spread;
@@ -44,12 +44,12 @@ mod uncounted;
 
 use detect::SETTLED;
 pub use detect::{LOW_RUN_RATIO, leans_on_scaling};
-pub use finding::{Finding, Noted, Severity, TakenOffBy, taken_off_at_exec};
+pub use finding::{Finding, Noted, Severity, TAKEN_OFF, TakenOffBy, taken_off_at_exec};
 pub use first_minute::FirstMinute;
 pub use measure::{Measure, MeasureChoice};
 pub use metrics::MetricRow;
-pub use notes::{ReadAhead, RecordingNotes};
 pub use phases::{PhaseChange, phase_changes};
+pub use read_ahead::{ReadAhead, RecordingNotes};
 pub use row::{Absence, Correction, Point, Row, UncountedPart};
 pub use spread::Extremes;
 pub use sum::{Sum, SummedEvent};
@@ -75,7 +75,8 @@ pub struct Monitor {
     parts: Vec<SummedEvent>,
     spreads: Vec<spread::IntervalSpread>,
     tally: Tally,
-    /// What each event counted in truth, where that was recorded: up to the last round, and up to the end of the last interval, as all numbers are.
+    /// What each event counted in truth, where that was recorded: up to the last round, and up to the end of the last
+    /// interval, as all numbers are.
     truths_now: Vec<Option<u64>>,
     truths: Vec<Option<u64>>,
     truths_before: Vec<u64>,
@@ -177,6 +178,13 @@ impl Monitor {
         self
     }
 
+    /// Takes rounds as they were recorded.
+    pub fn take_rounds<'a>(&mut self, rounds: impl IntoIterator<Item = &'a RecordedRound>) {
+        for RecordedRound { round, lost } in rounds {
+            self.round(round, *lost);
+        }
+    }
+
     /// Takes a round; says whether it closed an interval.
     pub fn round(&mut self, round: &Round, lost: u64) -> bool {
         let before = std::mem::replace(&mut self.now, round.at);
@@ -233,21 +241,22 @@ impl Monitor {
         if self.tracks[event].lacks_unit { delta.map(|delta| Delta { running: delta.enabled, ..delta }) } else { delta }
     }
 
-    /// The part of one CPU that the target was on in the interval that ended last: 2 for two CPUs all the time. `None` before the
-    /// first, of a model, and of single CPUs and control groups, whose time always passes.
+    /// The part of one CPU that the target was on in the interval that ended last: 2 for two CPUs all the time. `None`
+    /// before the first, of a model, and of single CPUs and control groups, whose time always passes.
     pub fn cpu_share(&self) -> Option<f64> {
         let length = self.last_length()?;
         self.cpu_share_in(length, |event| self.tracks[event].history.back().map(|point| point.cpu_time))
     }
 
-    /// The part of one CPU that the target was on in all of the run, or in the part that is shown, up to the end of the last
-    /// interval; `None` as for [`cpu_share`](Self::cpu_share).
+    /// The part of one CPU that the target was on in all of the run, or in the part that is shown, up to the end of the
+    /// last interval; `None` as for [`cpu_share`](Self::cpu_share).
     pub fn mean_cpu_share(&self) -> Option<f64> {
         let length = self.shown_time_counted();
         self.cpu_share_in(length, |event| Some(self.tally.run_time(event)))
     }
 
-    /// The part of one CPU in a time of this length, by the CPU times of events; of a machine, in whole snapshots of its processes.
+    /// The part of one CPU in a time of this length, by the CPU times of events; of a machine, in whole snapshots of
+    /// its processes.
     fn cpu_share_in(&self, length: WallNs, cpu_time: impl Fn(RowIndex) -> Option<CpuNs>) -> Option<f64> {
         if matches!(self.header.target, MeasuredTarget::Everyone { cpus: None }) {
             return self.thread_uses(length).map(|uses| uses.cpus);
@@ -260,7 +269,7 @@ impl Monitor {
         if !is_of_tasks || is_of_cpus || self.header.modelled.is_some() {
             return None;
         }
-        let mut times = vec![None; self.scopes.iter().max().map_or(0, |last| last + 1)];
+        let mut times = vec![None; number_of_scopes(&self.scopes)];
         let is_counter = |&event: &usize| self.header.events[event].event.kind != EventKind::Tool;
         for event in (0..self.tracks.len()).filter(is_counter) {
             let time: &mut Option<CpuNs> = &mut times[self.scopes[event]];
@@ -330,15 +339,15 @@ impl Monitor {
     }
 }
 
-/// The most counts in a millisecond that each event that is estimated may have while a program begins, where the run began with
-/// one.
+/// The most counts in a millisecond that each event that is estimated may have while a program begins, where the run
+/// began with one.
 fn beginnings(header: &Header) -> Vec<f64> {
     let begins = matches!(header.target, MeasuredTarget::Command { .. }) && header.delay_ns == WallNs(0);
     let most = |event: &MeasuredEvent| match event.scope {
         Scope::All if begins => most_per_ms_at_startup(&event.event),
         _ => 0.0,
     };
-    header.events.iter().chain(header.added().map(|(_, event)| event)).map(most).collect()
+    header.estimated().map(most).collect()
 }
 
 /// A count of a part, of which nobody knows how far it is from the whole.
@@ -426,10 +435,7 @@ impl Monitor {
         match cause {
             Cause::Relation(relation) => self.relations.get(relation).map_or("", |relation| &relation.id),
             Cause::Weighting => "weighting",
-            Cause::Event(event) => match event.checked_sub(self.header.events.len()) {
-                None => &self.header.events[event].event.name,
-                Some(added) => self.header.added().nth(added).map_or("", |(_, event)| &event.event.name),
-            },
+            Cause::Event(event) => self.header.estimated().nth(event).map_or("", |event| &event.event.name),
         }
     }
 

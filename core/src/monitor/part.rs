@@ -6,8 +6,8 @@
 //! counted               |-----------------------------|
 //! ```
 //!
-//! Readings are cumulative, so the round at the beginning says what had been counted before. All else is as in a replay that has
-//! only the rounds after it.
+//! Readings are cumulative, so the round at the beginning says what had been counted before. All else is as in a replay
+//! that has only the rounds after it.
 
 use super::Monitor;
 use crate::rates::Delta;

@@ -4,8 +4,8 @@
 //! rates of intervals ── thinned ──> windows ── worth a look? ──> steps ── did both levels last? ──> changes, told once
 //! ```
 //!
-//! Only what was counted is looked at, not what an estimator makes of it, so that a replay has the phases that the live run
-//! told. docs/steps.md says how often noise alone is told, and how soon a change.
+//! Only what was counted is looked at, not what an estimator makes of it, so that a replay has the phases that the live
+//! run told. docs/steps.md says how often noise alone is told, and how soon a change.
 
 mod look;
 mod noise;
@@ -104,9 +104,7 @@ pub fn phase_changes<'a>(
 ) -> Vec<PhaseChange> {
     let estimator = EstimatorKind::Scale.build(&header.estimated_events(), &[]);
     let mut monitor = Monitor::new(header, Vec::new(), estimator).without_history();
-    for RecordedRound { round, lost } in rounds {
-        monitor.round(round, *lost);
-    }
+    monitor.take_rounds(rounds);
     monitor.end(end);
     monitor.phases.changes
 }
@@ -122,8 +120,8 @@ impl Monitor {
         self.phases.changes.iter().filter(move |change| change.event == event)
     }
 
-    /// What the rates of an event's phases are per: a second of the clock where the event is [looked at](Monitor::usual_measure)
-    /// in that, and of times; a second of CPU time for all others.
+    /// What the rates of an event's phases are per: a second of the clock where the event is [looked
+    /// at](Monitor::usual_measure) in that, and of times; a second of CPU time for all others.
     pub fn phase_measure(&self, event: RowIndex) -> Measure {
         let is_time = self.header.events[event].event.kind == EventKind::Tool;
         if is_time || self.usual_measure(event) == Measure::PerSecond {

@@ -46,8 +46,8 @@ impl<'a> Row<'a> {
         self.estimate.total.or(self.scaled)
     }
 
-    /// The count of the run as it is printed before any correction. Where nothing moved the scaled one, the estimator says how far off it may
-    /// be, as on screens: it knows more of that than the event's own samples alone.
+    /// The count of the run as it is printed before any correction. Where nothing moved the scaled one, the estimator
+    /// says how far off it may be, as on screens: it knows more of that than the event's own samples alone.
     pub fn count(&self) -> Option<Uncertain> {
         if self.is_corrected() || self.lacks_units { self.scaled } else { self.scaled.and(self.best()) }
     }
@@ -69,7 +69,8 @@ impl<'a> Row<'a> {
         Some(Correction { count, raw: self.scaled, by: self.by() })
     }
 
-    /// Whether the estimator moved the run's number, or narrowed its interval. What does neither is an estimate of the error.
+    /// Whether the estimator moved the run's number, or narrowed its interval. What does neither is an estimate of the
+    /// error.
     pub(super) fn is_corrected(&self) -> bool {
         match (self.estimate.quality, self.estimate.total, self.scaled) {
             (Quality::Corrected, Some(count), Some(scaled)) => corrects(scaled, count),
@@ -77,8 +78,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The variance of the rate between intervals, in the square of counts per millisecond of CPU time, where a relation
-    /// makes it another one than that of what was counted.
+    /// The variance of the rate between intervals, in the square of counts per millisecond of CPU time, where a
+    /// relation makes it another one than that of what was counted.
     pub fn corrected_variance(&self) -> Option<f64> {
         let counted = self.raw.rate.variance();
         self.estimate.variance.filter(|&variance| {
@@ -197,8 +198,8 @@ pub enum Absence {
     NotYetRan,
     /// The event was never on a counter, and the measurement has ended.
     NeverRan,
-    /// The event counted nothing while it was on a counter, but wasn't on one in the beginning, or was so in few turns: it may have
-    /// occurred there, or between them.
+    /// The event counted nothing while it was on a counter, but wasn't on one in the beginning, or was so in few turns:
+    /// it may have occurred there, or between them.
     NoneSeen,
     /// The kernel took its counters off before it counted anything.
     TakenOff,

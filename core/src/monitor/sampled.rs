@@ -9,9 +9,10 @@ const LITTLE: f64 = 0.7;
 const LEAST_CPU_SECONDS: f64 = 0.5;
 
 impl Monitor {
-    /// The part of the CPU time that the samples of `event` stand for, where it is small: a thread that uses less than passes
-    /// between two samples has none. `length` is the time in which they were taken; of a part of what is shown they are held
-    /// against its mean CPU time. `None` of other events, and of CPUs and machines, which are idle as well.
+    /// The part of the CPU time that the samples of `event` stand for, where it is small: a thread that uses less than
+    /// passes between two samples has none. `length` is the time in which they were taken; of a part of what is shown
+    /// they are held against its mean CPU time. `None` of other events, and of CPUs and machines, which are idle as
+    /// well.
     pub fn little_sampled(&self, event: &str, sampled: CpuNs, length: WallNs) -> Option<f64> {
         let is_of_time = matches!(event, "cpu-clock" | "task-clock");
         let is_of_tasks = !matches!(self.header.target, MeasuredTarget::Everyone { .. });

@@ -98,11 +98,10 @@ pub(super) fn scopes(header: &Header) -> Vec<ScopeIndex> {
     places(header.events.iter().map(|event| &event.scope))
 }
 
-/// The same for the CPU time of a part, with the events that perfprop added: tool events are apart, as their time is the
-/// one that passes.
+/// The same for the CPU time of a part, with the events that perfprop added: tool events are apart, as their time is
+/// the one that passes.
 pub(super) fn scopes_of_time(header: &Header) -> Vec<ScopeIndex> {
-    let events = header.events.iter().chain(header.added().map(|(_, event)| event));
-    places(events.map(|event| (&event.scope, event.event.kind == EventKind::Tool)))
+    places(header.estimated().map(|event| (&event.scope, event.event.kind == EventKind::Tool)))
 }
 
 /// The events that are counted for each part of the target, in the order of their first parts.

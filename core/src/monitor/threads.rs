@@ -23,7 +23,8 @@ const KEPT: usize = 128;
 /// How long after the last snapshot a run may end that it belongs to.
 const AFTER_LAST_SNAPSHOT: WallNs = WallNs(50_000_000);
 
-/// How long before the end of a time looks may be, where those in it are too few: a machine's processes are looked at once a second.
+/// How long before the end of a time looks may be, where those in it are too few: a machine's processes are looked at
+/// once a second.
 const LONGEST_LOOKS: WallNs = WallNs(15_000_000_000);
 
 /// Snapshots, the oldest first: that of the beginning, the newest, and the less of those between the older they are.
@@ -59,7 +60,8 @@ impl ThreadTrack {
         self.snapshots.retain(|_| place.next().is_some_and(|place| place >= KEPT / 2 || place % 2 == 0));
     }
 
-    /// The snapshots since the last that is about so much older than the newest or more, or all; `None` where there is only one.
+    /// The snapshots since the last that is about so much older than the newest or more, or all; `None` where there is
+    /// only one.
     fn since(&self, time: WallNs, interval: WallNs) -> Option<Vec<&ThreadSnapshot>> {
         // Each is as long before the end of its interval as reading takes then.
         let time = WallNs(time.0 - time.min(interval).0 / 4);
@@ -101,11 +103,12 @@ pub struct ThreadUses<'a> {
     pub others: f64,
     /// Of these, those that ended children were on.
     pub ended_children: f64,
-    /// Processes of a machine that ended in the time, by name, those with most CPU time first; empty where the kernel doesn't say.
+    /// Processes of a machine that ended in the time, by name, those with most CPU time first; empty where the kernel
+    /// doesn't say.
     pub ended_names: Vec<EndedUse<'a>>,
     /// The time, in seconds.
     pub seconds: f64,
-    /// How often the one that was looked at most was, in the time.
+    /// The largest number of looks at one thread, in the time.
     pub looks: u32,
     /// When it ended.
     pub until: WallNs,
@@ -215,8 +218,8 @@ impl<'a> ThreadUses<'a> {
         self
     }
 
-    /// The processes of a machine that ended, by name: those on at least so many CPUs, and so many of them; `: cc1 ×31 48.1%, as ×31 6.9%
-    /// and 2 more`. Nothing where none is known.
+    /// The processes of a machine that ended, by name: those on at least so many CPUs, and so many of them;
+    /// `: cc1 ×31 48.1%, as ×31 6.9% and 2 more`. Nothing where none is known.
     pub fn ended_words(&self, least: f64, most: usize) -> String {
         let listed: Vec<_> = self.ended_names.iter().take_while(|ended| ended.cpus >= least).collect();
         let names: Vec<_> = listed.iter().take(most).map(ToString::to_string).collect();
@@ -231,8 +234,8 @@ impl<'a> ThreadUses<'a> {
     }
 }
 
-/// Who started most of what others than these threads used: a parent is told all that a child used, also before, so that more than the
-/// others used in the time says nothing of it.
+/// Who started most of what others than these threads used: a parent is told all that a child used, also before, so
+/// that more than the others used in the time says nothing of it.
 fn starter<'a>(threads: &[ThreadUse<'a>], others: f64) -> Option<&'a ThreadReading> {
     let most = threads.iter().max_by(|a, b| a.ended_children.total_cmp(&b.ended_children))?;
     (others > 0.0 && (0.5 * others..=1.1 * others).contains(&most.ended_children)).then_some(most.thread)
@@ -246,8 +249,8 @@ fn busy_parts(earlier: &ThreadSnapshot, later: &ThreadSnapshot, seconds: f64) ->
 }
 
 impl Monitor {
-    /// What the target's threads did in about the last `time`: over whole snapshots, and as long as they reach. `None` before
-    /// there are two, and where threads aren't read.
+    /// What the target's threads did in about the last `time`: over whole snapshots, and as long as they reach. `None`
+    /// before there are two, and where threads aren't read.
     pub fn thread_uses(&self, time: WallNs) -> Option<ThreadUses<'_>> {
         let snapshots = self.near_snapshots(time)?;
         let [earlier, .., later] = snapshots[..] else { return None };
@@ -264,7 +267,8 @@ impl Monitor {
         let cpus_of = |later: CpuNs, earlier: CpuNs| (later - earlier).as_secs() / seconds;
         let all = self.all_at_end(later).zip(self.all_cpu_time(earlier));
         let all = all.map_or(0.0, |(later, earlier)| cpus_of(later, earlier));
-        // Of a machine it is exact. Elsewhere a process that has ended without a parent in the target takes its time with it.
+        // Of a machine it is exact. Elsewhere a process that has ended without a parent in the target takes its time
+        // with it.
         let is_machine = !later.busy_ns.is_empty() && all > 0.0;
         let cpus = if is_machine { all } else { known.max(all) }.min(self.header().machine.cpus.max(1) as f64);
         let machine = later.machine_busy_ns.zip(earlier.machine_busy_ns);
@@ -296,8 +300,8 @@ impl Monitor {
         })
     }
 
-    /// The snapshots of about the last `time`. The first one of a range is that which is nearest to its beginning, unless that is so far
-    /// before it that it says little of it.
+    /// The snapshots of about the last `time`. The first one of a range is that which is nearest to its beginning,
+    /// unless that is so far before it that it says little of it.
     fn near_snapshots(&self, time: WallNs) -> Option<Vec<&ThreadSnapshot>> {
         let mut snapshots = self.threads.since(time, self.header.interval_ns)?;
         let distance = |snapshot: &ThreadSnapshot| snapshot.at_ns.0.abs_diff(self.began.0);
@@ -311,7 +315,8 @@ impl Monitor {
         (before <= WallNs(self.shown_time().0 / 2)).then_some(snapshots)
     }
 
-    /// Whether children are of the target. Of those of processes and threads that ran already nobody knows what they had used before.
+    /// Whether children are of the target. Of those of processes and threads that ran already nobody knows what they
+    /// had used before.
     fn has_children(&self) -> bool {
         !matches!(self.header.target, MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_))
     }
@@ -332,16 +337,16 @@ impl Monitor {
         }
     }
 
-    /// The same of the later snapshot. Where the run ended with it, the kernel's account of the command has what threads used that came and
-    /// went since the snapshot before.
+    /// The same of the later snapshot. Where the run ended with it, the kernel's account of the command has what
+    /// threads used that came and went since the snapshot before.
     fn all_at_end(&self, snapshot: &ThreadSnapshot) -> Option<CpuNs> {
         let is_last = |end: &&End| self.has_children() && snapshot.at_ns + AFTER_LAST_SNAPSHOT >= end.at_ns;
         let of_command = self.ended().filter(is_last).and_then(|end| end.cpu_time).map(|time| time.all());
         self.all_cpu_time(snapshot).map(|all| of_command.map_or(all, |command| all.max(command)))
     }
 
-    /// The CPUs that the target was on in the time of these uses by the CPU time of its counters, where that is surely more than its
-    /// threads tell: the kernel counts processes, too, that no check finds. `None` elsewhere.
+    /// The CPUs that the target was on in the time of these uses by the CPU time of its counters, where that is surely
+    /// more than its threads tell: the kernel counts processes, too, that no check finds. `None` elsewhere.
     pub fn more_counted_cpus(&self, uses: &ThreadUses<'_>) -> Option<f64> {
         if matches!(self.header.target, MeasuredTarget::Everyone { .. }) {
             return None;
@@ -355,7 +360,8 @@ impl Monitor {
         (least > uses.cpus).then(|| (counted.cpu_seconds / uses.seconds).min(all_cpus))
     }
 
-    /// The CPU time of counters in whole intervals within a time in seconds, of which snapshots may miss a part at the ends.
+    /// The CPU time of counters in whole intervals within a time in seconds, of which snapshots may miss a part at the
+    /// ends.
     fn counted_within(&self, from: f64, to: f64) -> Option<CountedTime> {
         let slack = self.header.interval_ns.as_secs() / 4.0;
         let is_within = |began: f64, ended: f64| began + slack >= from && ended <= to + slack;
@@ -385,8 +391,8 @@ struct CountedTime {
 }
 
 impl Monitor {
-    /// The memory of each process that lives or has just ended, with its name, in all snapshots that are kept: when, and bytes in
-    /// RAM; of those processes alone whose first and last number are as `is_sought` says.
+    /// The memory of each process that lives or has just ended, with its name, in all snapshots that are kept: when,
+    /// and bytes in RAM; of those processes alone whose first and last number are as `is_sought` says.
     pub fn memory_series(&self, is_sought: impl Fn(u64, u64) -> bool) -> Vec<(&str, Vec<(WallNs, u64)>)> {
         // One that ends has no memory any more when it is read last.
         let newest = self.threads.snapshots.iter().rev().take(2).flat_map(|snapshot| &snapshot.threads);
@@ -475,7 +481,8 @@ mod tests {
         assert_eq!(ran(2 * second, Some(3 * second / 4)), (0.1, 0.0));
     }
 
-    /// A monitor of two snapshots a second apart, of a process with its CPU time, that of its children, and that of all, in ms.
+    /// A monitor of two snapshots a second apart, of a process with its CPU time, that of its children, and that of
+    /// all, in ms.
     fn of_process(target: Option<MeasuredTarget>, snapshots: [[u64; 3]; 2]) -> Monitor {
         let mut header = builders::header([builders::measured(builders::software_event("faults"))]);
         header.machine.cpus = 2;

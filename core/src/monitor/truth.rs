@@ -22,8 +22,8 @@ pub struct Truth {
 /// An interval beside the truth.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Judged {
-    /// The side of the interval that the truth lies on, as a part of the truth: the interval has the truth in it where the error
-    /// is no larger. `None` without an interval, or if the truth is 0.
+    /// The side of the interval that the truth lies on, as a part of the truth: the interval has the truth in it where
+    /// the error is no larger. `None` without an interval, or if the truth is 0.
     pub side: Option<f64>,
     /// Whether the interval has the truth in it; `None` without an interval.
     pub is_covered: Option<bool>,

@@ -4,27 +4,30 @@ use crate::events::{Event, EventKind};
 use crate::run::{End, MeasuredEvent};
 use crate::units::CpuNs;
 
-/// The least CPU time that is told: more than perfprop's fork takes before it executes the command, and than ticks are off.
+/// The least CPU time that is told: more than perfprop's fork takes before it executes the command, and than ticks are
+/// off.
 const LEAST: CpuNs = CpuNs(100_000_000);
-/// What the kernel may take for each process before it has its counters and after they are off. A shell that does nothing but start short
-/// commands leaves 27 % of 0.7 ms each, measured on Linux 6.1; processes with more memory take longer.
+/// What the kernel may take for each process before it has its counters and after they are off. A shell that does
+/// nothing but start short commands leaves 27 % of 0.7 ms each, measured on Linux 6.1; processes with more memory take
+/// longer.
 const EACH: CpuNs = CpuNs(2_000_000);
 /// The least part of all that is told where it isn't known how many there were, or others started many meanwhile.
 const LEAST_PART: f64 = 0.5;
 
-/// The least part of the CPU time that passed without counters where that is told, whatever the reason, and the least time.
+/// The least part of the CPU time that passed without counters where that is told, whatever the reason, and the least
+/// time.
 const TOLD: (f64, CpuNs) = (0.05, CpuNs(20_000_000));
 
-/// The CPU time of a command and its waited-for children in which no event was enabled, and all of it; `None` where that
-/// is no more than usual, or can't be told.
+/// The CPU time of a command and its waited-for children in which no event was enabled, and all of it; `None` where
+/// that is no more than usual, or can't be told.
 pub(super) fn uncounted_time(events: &[MeasuredEvent], end: &End) -> Option<(CpuNs, CpuNs)> {
     let (uncounted, all) = time_without_counters(events, end)?;
     let is_of_child = uncounted >= most_without_a_child(end.started) || uncounted.0 as f64 >= LEAST_PART * all.0 as f64;
     (uncounted >= LEAST && is_of_child).then_some((uncounted, all))
 }
 
-/// The CPU time of a command and its waited-for children in which no event was enabled, and all of it, where that is enough to tell:
-/// kernels have no counters on while processes and threads start and end.
+/// The CPU time of a command and its waited-for children in which no event was enabled, and all of it, where that is
+/// enough to tell: kernels have no counters on while processes and threads start and end.
 pub(super) fn told_time_without_counters(events: &[MeasuredEvent], end: &End) -> Option<(CpuNs, CpuNs)> {
     let (least_part, least) = TOLD;
     time_without_counters(events, end)
@@ -34,7 +37,8 @@ pub(super) fn told_time_without_counters(events: &[MeasuredEvent], end: &End) ->
 fn time_without_counters(events: &[MeasuredEvent], end: &End) -> Option<(CpuNs, CpuNs)> {
     let used = end.cpu_time.filter(|_| end.is_all_watched)?;
     let all = used.all();
-    // A tool event is enabled while time passes. What was never enabled, or isn't of what starts later, tells of no child.
+    // A tool event is enabled while time passes. What was never enabled, or isn't of what starts later, tells of no
+    // child.
     let is_of_all = |event: &Event| event.kind != EventKind::Tool && event.not_inherited().is_none();
     let readings = events.iter().zip(&end.totals).filter(|(event, _)| is_of_all(&event.event));
     let enabled = readings.filter_map(|(_, reading)| Some((*reading)?.enabled)).max().filter(|time| time.0 > 0)?;

@@ -59,8 +59,8 @@ pub fn markup(text: &str) -> String {
     out
 }
 
-/// `text` escaped as Markdown takes it, in a cell of a table too, its hidden characters written out: nothing in it is a link,
-/// a picture, markup or emphasis, and it calls nobody.
+/// `text` escaped as Markdown takes it, in a cell of a table too, its hidden characters written out: nothing in it is a
+/// link, a picture, markup or emphasis, and it calls nobody.
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for c in shown(text).chars() {
@@ -94,7 +94,8 @@ pub fn quoted_path(path: &Path) -> String {
     format!("'{}'", shown_path(path))
 }
 
-/// A word as a shell takes it for one word. Where it holds what isn't shown as it is, in the quotes of bash, zsh and ksh that have escapes.
+/// A word as a shell takes it for one word. Where it holds what isn't shown as it is, in the quotes of bash, zsh and
+/// ksh that have escapes.
 pub fn for_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 /// Types within types are shortened so deep; what is deeper is whole.
 const DEEPEST: usize = 8;
 
-/// A function's name without what stands between brackets: `std::vector<…>::resize(…)`. What names the function itself stays:
-/// the type and trait of `<Vec<…> as Iterator>::next`, the operator of `operator<<`, `(anonymous namespace)` and the receiver
-/// of Go's `(*T).f`. A name whose brackets don't match stays as it is.
+/// A function's name without what stands between brackets: `std::vector<…>::resize(…)`. What names the function itself
+/// stays: the type and trait of `<Vec<…> as Iterator>::next`, the operator of `operator<<`, `(anonymous namespace)` and
+/// the receiver of Go's `(*T).f`. A name whose brackets don't match stays as it is.
 pub fn short_name(name: &str) -> Cow<'_, str> {
     if !name.contains(['<', '(']) {
         return Cow::Borrowed(name);

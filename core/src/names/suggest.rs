@@ -14,7 +14,8 @@ pub const MAX_SUGGESTIONS: usize = 4;
 /// most. Cases of letters count only among those that are as near without them.
 ///
 /// A candidate is near when at most a third of the longer word's letters would have to change,
-/// counted as Damerau-Levenshtein edits (insert, delete, replace, swap neighbours); more than one only of words that begin alike.
+/// counted as Damerau-Levenshtein edits (insert, delete, replace, swap neighbours); more than one only of words that
+/// begin alike.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     if word.is_empty() || word.len() > LONGEST {
         return Vec::new();

@@ -1,8 +1,9 @@
-//! Adds events that are counted all the time, on counters that take nothing else, to a plan whose groups are multiplexed.
+//! Adds events that are counted all the time, on counters that take nothing else, to a plan whose groups are
+//! multiplexed.
 //!
 //! Many CPUs have counters for cycles and instructions alone, and newer ones of Intel for slots and for what became of
-//! them (Top-down level 1). Where nobody asked for these events they cost nothing, and an estimator learns from them what
-//! happened while another group was on the counters.
+//! them (Top-down level 1). Where nobody asked for these events they cost nothing, and an estimator learns from them
+//! what happened while another group was on the counters.
 //!
 //! ```text
 //! group 1   L1_MISSES L2_MISSES L3_MISSES branch-misses        in turns

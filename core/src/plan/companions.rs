@@ -7,8 +7,8 @@
 //!              known besides                 c                          a                          b
 //! ```
 //!
-//! A slice never holds all of a sum, where that can be avoided, as the last of them would say nothing new; and which one is left
-//! out changes, so that each is counted as often as the others.
+//! A slice never holds all of a sum, where that can be avoided, as the last of them would say nothing new; and which
+//! one is left out changes, so that each is counted as often as the others.
 
 use std::cmp::Reverse;
 
@@ -103,7 +103,8 @@ impl RoundRobin {
         orders.min_by_key(unevenness).unwrap_or_default()
     }
 
-    /// How many slices of a cycle in this order lie between those that give each sum, the last cycle's last one and the end.
+    /// How many slices of a cycle in this order lie between those that give each sum, the last cycle's last one and the
+    /// end.
     fn gaps(&self, slices: &[Vec<GroupPlace>], order: &[usize]) -> Vec<Vec<usize>> {
         let gives = |slice: &[GroupPlace], sum: &[EventNumber]| {
             let counted =

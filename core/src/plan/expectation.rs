@@ -22,8 +22,8 @@
 
 use std::time::Duration;
 
-/// Relative variances of a typical program on scales in seconds, chosen so that the test below meets errors that were measured on
-/// traces. A program that varies more has larger errors.
+/// Relative variances of a typical program on scales in seconds, chosen so that the test below meets errors that were
+/// measured on traces. A program that varies more has larger errors.
 const TYPICAL: [(f64, f64); 3] = [(0.1225, 0.150), (0.06125, 0.025), (0.06125, 0.002)];
 
 /// The standard error of a count that was scaled, relative to it, in intervals of a length: an event

@@ -5,8 +5,9 @@ use crate::events::{Event, Group, GroupBinding};
 
 impl Plan {
     /// Puts groups into a plan for `counters` counters that take any event, software events too. Free
-    /// events fill the counters in the order written, but where sums tie some of them and not all fit at once: then each
-    /// is a group, and has other companions in each slice. Pinned ones stand alone. `sums` gives the events of each sum.
+    /// events fill the counters in the order written, but where sums tie some of them and not all fit at once: then
+    /// each is a group, and has other companions in each slice. Pinned ones stand alone. `sums` gives the events of
+    /// each sum.
     ///
     /// # Errors
     /// Returns a group in braces with more events than counters.

@@ -16,8 +16,9 @@
 //! group it moves one event a slice, and each is off for as long as all the others need; groups that
 //! fill the counters come round as soon as can be. Where one of them has a counter left, an
 //! anchor (`anchors`) is counted there once more. Of a sum of events all but one share a group
-//! (`spread`), and perfprop can rotate the groups itself (`rotation`). What has counters that take nothing else is counted
-//! all the time beside them (`always_on`). Emulated counters have other companions in each slice (`companions`).
+//! (`spread`), and perfprop can rotate the groups itself (`rotation`). What has counters that take nothing else is
+//! counted all the time beside them (`always_on`). Emulated counters have other companions in each slice
+//! (`companions`).
 
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +51,46 @@ pub struct AnchorIndex(pub usize);
 pub struct GroupIndex(pub usize);
 
 /// The place of a reading in a round, and so of an event in a run: a row for each event in each part of the target, and
-/// behind them all a row for each anchor. A plain number, as all that is computed of rows stands in lists of that order.
+/// behind them all a row for each anchor. A plain number, as all that is computed of rows stands in lists of that
+/// order.
 pub type RowIndex = usize;
+
+/// Where rows stand: those of the events of one part of the target after those of another, and behind them all those of
+/// the anchors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowLayout {
+    /// How many events are counted in each part.
+    events: usize,
+    /// How many rows the events of all parts have.
+    rows: usize,
+}
+
+impl RowLayout {
+    /// The layout of so many rows of events, `events` for each part of the target.
+    pub fn new(events: usize, rows: usize) -> Self {
+        Self { events: events.max(1), rows }
+    }
+
+    /// The row of an event in a part of the target.
+    pub fn row(self, EventIndex(event): EventIndex, part: usize) -> RowIndex {
+        part * self.events + event
+    }
+
+    /// The row of an anchor, by its place among those of all parts.
+    pub fn anchor(self, place: usize) -> RowIndex {
+        self.rows + place
+    }
+
+    /// The event of a row, and the part of the target; `None` of an anchor.
+    pub fn split(self, row: RowIndex) -> Option<(EventIndex, usize)> {
+        (row < self.rows).then(|| (EventIndex(row % self.events), row / self.events))
+    }
+
+    /// How many parts of the target there are.
+    pub fn parts(self) -> usize {
+        self.rows.div_ceil(self.events)
+    }
+}
 
 /// The kernel gives a group's counts in one read of at most 16 KiB; this stays well below.
 const MAX_SOFTWARE_GROUP: usize = 256;
@@ -256,9 +295,10 @@ impl Plan {
     /// Where the readings of a member are when the plan is counted in several scopes: the events of
     /// one scope after those of another, and behind them all the anchors in the same order.
     pub fn row(&self, member: Member, scope: usize, scopes: usize) -> RowIndex {
+        let layout = RowLayout::new(self.events.len(), scopes * self.events.len());
         match member {
-            Member::Event(EventIndex(event)) => scope * self.events.len() + event,
-            Member::Anchor(AnchorIndex(anchor)) => scopes * self.events.len() + scope * self.anchors.len() + anchor,
+            Member::Event(event) => layout.row(event, scope),
+            Member::Anchor(AnchorIndex(anchor)) => layout.anchor(scope * self.anchors.len() + anchor),
         }
     }
 
@@ -340,6 +380,15 @@ mod tests {
 
     fn of_kind(name: &str, kind: EventKind) -> Event {
         Event { kind, ..event(name) }
+    }
+
+    #[test]
+    fn a_row_is_one_of_an_event_in_a_part_or_of_an_anchor() {
+        let layout = RowLayout::new(3, 6);
+        assert_eq!((layout.row(EventIndex(2), 1), layout.anchor(1), layout.parts()), (5, 7, 2));
+        assert_eq!((layout.split(5), layout.split(6)), (Some((EventIndex(2), 1)), None));
+        let empty = RowLayout::new(0, 0);
+        assert_eq!((empty.anchor(0), empty.parts(), empty.split(0)), (0, 0, None));
     }
 
     #[test]

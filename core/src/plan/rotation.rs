@@ -28,8 +28,8 @@ pub const KERNEL_SLICE: Duration = Duration::from_millis(4);
 /// The set whose slice it is, where each of so many has one in each cycle.
 ///
 /// A fixed order shows each event the same moments of whatever repeats as often as the cycle, or in any simple ratio to
-/// it: with six slices of 2 ms every third tick of a kernel's 4 ms. So each cycle but the first has an order of its own,
-/// drawn so that it is the same in every run.
+/// it: with six slices of 2 ms every third tick of a kernel's 4 ms. So each cycle but the first has an order of its
+/// own, drawn so that it is the same in every run.
 pub fn set_at(slice: usize, sets: usize) -> usize {
     let sets = sets.max(1);
     order(slice / sets, sets)[slice % sets]
@@ -86,7 +86,8 @@ impl Plan {
         Rotation { sets }
     }
 
-    /// The PMU of a group that may have slices; `None` for software events, for what is absent here, and for one kind of core.
+    /// The PMU of a group that may have slices; `None` for software events, for what is absent here, and for one kind
+    /// of core.
     fn pmu(&self, group: GroupIndex) -> Option<PmuType> {
         let may = |event: &&&Event| event.unavailable().is_none() && event.core().is_none();
         self.hardware(&[group]).first().filter(may).map(|event| event.pmu_type())

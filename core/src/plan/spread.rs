@@ -1,16 +1,16 @@
 //! Chooses which related events share a group of a plan.
 //!
-//! Groups are multiplexed. Of a relation of n events any n - 1 that are counted at the same time give the last one for nothing:
-//! of `a = b + c` a group with two of them counts three events. All of them in one group say nothing new, and are off the
-//! counters together; so the events of a pair (`a ~ b`) go into different groups.
+//! Groups are multiplexed. Of a relation of n events any n - 1 that are counted at the same time give the last one for
+//! nothing: of `a = b + c` a group with two of them counts three events. All of them in one group say nothing new, and
+//! are off the counters together; so the events of a pair (`a ~ b`) go into different groups.
 //!
 //! ```text
 //! as written    a b c | d e f        a = b + c, d ~ e
 //! spread        a b e | d c f        an anchor in both groups ties them besides
 //! ```
 //!
-//! Members change places between groups, or move to where a counter is free, as long as more events follow from others then.
-//! Groups stay as many and as full as they were, and what the user put into braces stays as it is.
+//! Members change places between groups, or move to where a counter is free, as long as more events follow from others
+//! then. Groups stay as many and as full as they were, and what the user put into braces stays as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,8 +25,8 @@ struct Exchange {
 }
 
 impl Plan {
-    /// Puts all but one of the events that each of `related` names into one group, where there is a choice. `fit` is asked as in
-    /// [`Plan::new`].
+    /// Puts all but one of the events that each of `related` names into one group, where there is a choice. `fit` is
+    /// asked as in [`Plan::new`].
     pub(super) fn spread(mut self, related: &[Vec<EventIndex>], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Self {
         // Each exchange makes more events follow from others, so this ends.
         while let Some(exchange) = self.best_exchange(&RelatedGroups::new(&self, related), fit) {
@@ -156,8 +156,8 @@ impl RelatedGroups {
     }
 }
 
-/// What so many of all events of a relation are worth in a group: with all but one that one follows, with all of them none
-/// is left to.
+/// What so many of all events of a relation are worth in a group: with all but one that one follows, with all of them
+/// none is left to.
 fn worth(count: usize, all: usize) -> i64 {
     match all - count {
         0 => -1,

@@ -29,8 +29,8 @@ pub struct CallCounts {
 }
 
 impl CallCounts {
-    /// What was counted in these calls and others together. They are estimated apart, so variances add up; with the fewest
-    /// degrees of freedom, no error is too small.
+    /// What was counted in these calls and others together. They are estimated apart, so variances add up; with the
+    /// fewest degrees of freedom, no error is too small.
     pub fn add(&mut self, other: &Self) {
         let both = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
         let degrees = |counts: &Self| if counts.variance == Some(0.0) { u64::MAX } else { counts.degrees };
@@ -75,7 +75,8 @@ impl CallCounts {
 }
 
 impl Tree {
-    /// Says what an event counted in the calls of a path, outermost frame first; what was said of it before is forgotten.
+    /// Says what an event counted in the calls of a path, outermost frame first; what was said of it before is
+    /// forgotten.
     pub fn set_call_counts(
         &mut self,
         sampled: ThreadId,

@@ -2,9 +2,9 @@
 
 /// Functions of a runtime that call what a program is about; they do nothing else of note.
 ///
-/// From glibc 2.36 and musl 1.2 (`csu/`, `nptl/`, `crt/`), Rust 1.90 (`library/std/src/rt.rs`, `sys/backtrace.rs`), Go 1.24
-/// (`runtime/proc.go`, `asm_amd64.s`), OpenJDK 21 (`os_linux.cpp`, `javaCalls.cpp`), Linux 6.12 (`arch/x86/entry`,
-/// `arch/arm64/kernel/entry-common.c`).
+/// From glibc 2.36 and musl 1.2 (`csu/`, `nptl/`, `crt/`), Rust 1.90 (`library/std/src/rt.rs`, `sys/backtrace.rs`),
+/// Go 1.24 (`runtime/proc.go`, `asm_amd64.s`), OpenJDK 21 (`os_linux.cpp`, `javaCalls.cpp`), Linux 6.12
+/// (`arch/x86/entry`, `arch/arm64/kernel/entry-common.c`).
 const NAMES: &[&str] = &[
     "_start",
     "_start_c",

@@ -5,15 +5,16 @@ use crate::rates::{Confidence, Error, Uncertain};
 
 /// So many times the weight of one event by that of another; `None` where the other wasn't met.
 ///
-/// Weights are sums over samples, whose numbers vary as counts of rare events do: the logarithm of the ratio of two such
-/// numbers has the variance 1/m + 1/n (D. Katz, J. Baptista, S. P. Azen and M. C. Pike, "Obtaining confidence intervals for
-/// the risk ratio in cohort studies", Biometrics 34, 1978, for small probabilities). The interval is
+/// Weights are sums over samples, whose numbers vary as counts of rare events do: the logarithm of the ratio of two
+/// such numbers has the variance 1/m + 1/n (D. Katz, J. Baptista, S. P. Azen and M. C. Pike, "Obtaining confidence
+/// intervals for the risk ratio in cohort studies", Biometrics 34, 1978, for small probabilities). The interval is
 ///
 /// ```text
 /// ratio · exp(± z sqrt(1/m + 1/n))
 /// ```
 ///
-/// It takes all samples of an event as of one weight. Of no sample of the first event it is unknown how many more there are.
+/// It takes all samples of an event as of one weight. Of no sample of the first event it is unknown how many more there
+/// are.
 pub fn sampled_ratio(of: Amount, to: Amount, times: f64, confidence: Confidence) -> Option<Uncertain> {
     if to.weight == 0 {
         return None;

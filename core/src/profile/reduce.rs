@@ -7,11 +7,11 @@ use super::weight::{Amount, EventColumn};
 impl Tree {
     /// Keeps one sample of `period`, in the order of [`Tree::walk`]: a sequence with s samples gives
     /// (s + carry) / period, and (s + carry) modulo period is carried on. A sequence that no event gives a
-    /// sample is left out: nothing is counted on it, nor its calls. Weights
-    /// stay what they are in all, but for what is carried past the end: a sample that stays stands for those that don't. A period of 0 leaves everything as it is.
+    /// sample is left out: nothing is counted on it, nor its calls. The total weight is kept, except for the remainder
+    /// at the end: each kept sample stands for `period` samples. A period of 0 leaves everything as it is.
     ///
-    /// Samples of all events sum to the whole part of total / period, so that what is carried past the end is left out. A sum
-    /// without samples counts its weight as samples: its weights are divided.
+    /// Samples of all events sum to the whole part of total / period, so that what is carried past the end is left out.
+    /// A sum without samples counts its weight as samples: its weights are divided.
     pub fn down_sample(&mut self, period: u64) {
         if period == 0 {
             return;

@@ -11,8 +11,9 @@ use crate::rates::{Confidence, Error};
 /// (p + z²/2n ± z sqrt(p (1 - p)/n + z²/4n²)) / (1 + z²/n)
 /// ```
 ///
-/// Samples are taken as drawn one by one and alike. Those whose weights differ are worth fewer, so that `samples` need not be whole; runs of
-/// samples that hang together make the true error larger. Unknown of no samples, and of what is no share.
+/// Samples are taken as drawn one by one and alike. Those whose weights differ are worth fewer, so that `samples` need
+/// not be whole; runs of samples that hang together make the true error larger. Unknown of no samples, and of what is
+/// no share.
 pub fn share_error(share: f64, samples: f64, confidence: Confidence) -> Error {
     if samples <= 0.0 || !(0.0..=1.0).contains(&share) {
         return Error::Unknown;

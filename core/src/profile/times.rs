@@ -40,8 +40,8 @@ impl CallTimes {
         (self.mean_ns > 0.0 || self.markers_ns == 0.0).then_some(self.mean_ns)
     }
 
-    /// The error of the mean: z standard errors, s / √n. Unknown of fewer than two calls, and where more was taken off than is
-    /// left: measuring a call doesn't always take the same.
+    /// The error of the mean: z standard errors, s / √n. Unknown of fewer than two calls, and where more was taken off
+    /// than is left: measuring a call doesn't always take the same.
     pub fn mean_error(&self, confidence: Confidence) -> Error {
         if self.calls < 2 || self.markers_ns > self.mean_ns * self.calls as f64 {
             return Error::Unknown;

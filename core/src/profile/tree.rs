@@ -297,7 +297,8 @@ impl Tree {
         }
     }
 
-    /// Where a path ends that a stack had, outermost frame first; at the `(other)` that it became part of, if it was folded.
+    /// Where a path ends that a stack had, outermost frame first; at the `(other)` that it became part of, if it was
+    /// folded.
     pub fn end_of(&self, frames: impl IntoIterator<Item = FrameId>) -> NodeId {
         let mut at = NodeId::ROOT;
         for frame in frames {

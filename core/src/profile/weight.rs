@@ -17,8 +17,8 @@ pub enum SampleMeasure {
     Sum(Cow<'static, str>),
     /// Nanoseconds that passed in calls that were all measured: [`CallTimes`](super::CallTimes) tells how they differ.
     Timed,
-    /// What was counted in calls, in this unit, all the time or for a part of it: [`CallCounts`](super::CallCounts) tells how
-    /// sure that is.
+    /// What was counted in calls, in this unit, all the time or for a part of it: [`CallCounts`](super::CallCounts)
+    /// tells how sure that is.
     Counted(Cow<'static, str>),
 }
 

@@ -52,9 +52,9 @@ impl Delta {
         (self.count as f64 + 0.5) * (all - seen) * all / (seen * seen)
     }
 
-    /// How far above the scaled count such a process reaches, at so many standard deviations of a normal variable: a gamma
-    /// distribution of that mean and variance (the quantile by E. B. Wilson and M. M. Hilferty, "The distribution of
-    /// chi-square", 1931).
+    /// How far above the scaled count such a process reaches, at so many standard deviations of a normal variable: a
+    /// gamma distribution of that mean and variance (the quantile by E. B. Wilson and M. M. Hilferty, "The distribution
+    /// of chi-square", 1931).
     pub(crate) fn most_unseen_above(&self, normal: f64) -> f64 {
         let (all, seen) = (self.enabled.as_ms(), self.running.as_ms());
         let shape = (self.count as f64 + 0.5) * (1.0 - seen / all);
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn how_much_a_poisson_process_leaves_unseen_at_most_by_hand() {
-        // Never seen in half of 20 ms: shape 1/4, 0.25 (1 - 4/9 + 1.96 / 1.5)^3 = 1.610, times 2. Eight in a quarter: shape 6.375,
-        // 6.375 (1 - 0.01743 + 0.25876)^3 = 12.20, times 4 is 48.8, less the 24 of the scaled count.
+        // Never seen in half of 20 ms: shape 1/4, 0.25 (1 - 4/9 + 1.96 / 1.5)^3 = 1.610, times 2. Eight in a quarter:
+        // shape 6.375, 6.375 (1 - 0.01743 + 0.25876)^3 = 12.20, times 4 is 48.8, less the 24 of the scaled count.
         let most = [delta(0, 20, 10), delta(8, 20, 5)].map(|delta| delta.most_unseen_above(1.96));
         assert!((most[0] - 3.22).abs() < 0.01 && (most[1] - 24.8).abs() < 0.1, "{most:?}");
         assert_eq!(delta(8, 20, 20).most_unseen_above(1.96), 0.0);

@@ -20,5 +20,5 @@ pub use delta::{Backwards, Delta};
 pub use moments::{Moments, mean};
 pub use scaling::Scaling;
 pub(crate) use student::{two_sided_quantile, two_sided_tail};
-pub use tally::{Raw, ScopeIndex, Tally};
+pub use tally::{Raw, ScopeIndex, Tally, number_of_scopes};
 pub use uncertain::{Error, Uncertain};

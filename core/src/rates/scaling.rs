@@ -10,33 +10,37 @@ use crate::units::CpuNs;
 /// running     ├──┤      ├──┤      ├──┤         R    estimate = count x E / R
 /// ```
 ///
-/// The error is that of a ratio estimate from a systematic sample: the counts of the event's stays on a counter
-/// deviate from `rate x running` by `d_i`, and
+/// The variance of the estimate has three terms. All rates are per ms, their mean is `m = count / R`, and there are `n`
+/// stays on a counter:
 ///
 /// ```text
-/// Var(estimate) = (E/R)^2 (1 - R/E) n/(n-1) sum (d_i - d_(i-1))^2 / 2
+/// sampling    (E/R)^2 (1 - R/E) n/(n-1) sum (d_i - d_(i-1))^2 / 2
+/// beginning   L^2 max(s^2 (1 + 1/n), b)
+/// pause       P^2 max(0, s^2 (1 + 1/n) - m/t)
 /// ```
 ///
-/// (Cochran, "Sampling Techniques", 1977, section 6.3, with the successive differences of Wolter,
-/// "Introduction to Variance Estimation", 2007, section 8.2, which a slow drift of the program
-/// doesn't inflate.) It is never below what a Poisson process of the same count would leave
-/// unseen (`Delta::unseen_variance`).
+/// - *sampling*: that of a ratio estimate from a systematic sample, whose stays' counts deviate from `m x running` by
+///   `d_i`. It is never below what a Poisson process of the same count would leave unseen (`Delta::unseen_variance`).
+///   Source: Cochran, "Sampling Techniques", 1977, section 6.3, with the successive differences of Wolter,
+///   "Introduction to Variance Estimation", 2007, section 8.2, which a slow drift of the program doesn't inflate.
+/// - *beginning*: a program's beginning is not like the rest of it. What passed of a run before the event's first
+///   slice, L, is therefore no part of the sample but predicted from it, with the spread `s` of the rates between stays
+///   in place of the error of their mean: the variance of one more observation (Hahn and Meeker, "Statistical
+///   Intervals", 1991, chapter 4). Where events that were seen from the beginning had `u` times their mean rate in
+///   their first stay, in the median, this event may have had so much as well: `b` is the variance of which an error of
+///   the rate of `m (u - 1)` is the end at 95 %. Of events that every program has many of when it begins, a
+///   [`Tally`](super::Tally) knows the most that L may have had.
+/// - *pause*: the longest time off the counters, P, is no part of the sample either if it is far longer than all
+///   others, as after a perfprop that was stopped, or got no CPU. It is predicted as well, with the spread of rates
+///   beyond what a Poisson process has in stays of the mean length t, `m/t`: in a long time that averages out.
 ///
 /// A stay on a counter is one sample however many rounds it lasts: rounds that follow one another are alike. Two rounds
 /// are one stay if the event ran for all of one of them. Where a part of a run holds few stays, their variance is taken
 /// from the run ([`Scaling::scaled_within`]).
 ///
-/// A program's beginning is not like the rest of it. What passed of a run before the event's first slice,
-/// L, is therefore no part of the sample but predicted from it, with the spread `s` of the rates between
-/// stays instead of the error of their mean: `Var += L^2 s^2 (1 + 1/n)`. Where events that were seen from the beginning had `u` times
-/// their mean rate in their first stay, in the median, this event may have had so much as well: the variance is at least that of
-/// an error of `L m (u - 1)` at 95 %, with the mean rate `m`. Of events that every program has many of when it begins, a [`Tally`](super::Tally)
-/// knows the most that L may have had. So is the longest time off the counters, P, if it is far longer than all others, as after a
-/// perfprop that was stopped, or got no CPU: `Var += P^2 (s^2 - m / t) (1 + 1/n)`, with the spread of rates beyond Poisson's, in stays
-/// of the mean length t. An event that was never seen
-/// but not looked for in the beginning has no count: nothing tells the size of a burst there, and 0 times
-/// E / R would say that there was none. Nor has one that was looked for in few stays, and not in nearly all of the time: it
-/// may have had a burst between them.
+/// An event that was never seen but not looked for in the beginning has no count: nothing tells the size of a burst
+/// there, and 0 times E / R would say that there was none. Nor has one that was looked for in few stays, and not in
+/// nearly all of the time: it may have had a burst between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scaling {
     total: Delta,
@@ -57,7 +61,8 @@ struct Gaps {
     longest: f64,
 }
 
-/// A gap that is so many times as long as the mean of the others is none of a rotation.
+/// A gap that is so many times as long as the mean of the others is none of a rotation. Chosen: of gaps as irregular as
+/// a Poisson process', one of e^10, which is 22,000, is so long, and a rotation's are far more regular.
 const PAUSE: f64 = 10.0;
 
 impl Gaps {
@@ -98,8 +103,8 @@ enum StayRound {
 }
 
 impl StayRound {
-    /// That of the round after this one; `None` where the event was off its counter in between: after another round of which it was on
-    /// for a part, or between two that are full.
+    /// That of the round after this one; `None` where the event was off its counter in between: after another round of
+    /// which it was on for a part, or between two that are full.
     fn next(self, is_full: bool) -> Option<Self> {
         match (self, is_full) {
             (Self::First | Self::Full, true) => Some(Self::Full),
@@ -160,8 +165,8 @@ enum Lead {
     /// The window is a part of a run, and begins like any other.
     #[default]
     Within,
-    /// The window is a run from its beginning, of which so much wasn't seen. How many times its mean rate an event may have had
-    /// there; 0 where nothing tells.
+    /// The window is a run from its beginning, of which so much wasn't seen. How many times its mean rate an event may
+    /// have had there; 0 where nothing tells.
     Beginning { unseen: CpuNs, unlike: f64 },
 }
 
@@ -255,8 +260,8 @@ impl Scaling {
         self.with_spread(self.spread_with(self.beginning_variance()), confidence)
     }
 
-    /// [`Scaling::scaled`] of a part of a run. Where the part holds few stays on a counter, their variance is that of the
-    /// run's stays, in proportion to their counts where these are more.
+    /// [`Scaling::scaled`] of a part of a run. Where the part holds few stays on a counter, their variance is that of
+    /// the run's stays, in proportion to their counts where these are more.
     pub fn scaled_within(&self, run: &Self, confidence: Confidence) -> Option<Uncertain> {
         self.with_spread(self.spread_beside(run), confidence)
     }
@@ -271,7 +276,8 @@ impl Scaling {
         self.samples().number
     }
 
-    /// Whether the event was looked for so seldom, and in so little of the time, that what occurred in a burst may not have been seen.
+    /// Whether the event was looked for so seldom, and in so little of the time, that what occurred in a burst may not
+    /// have been seen.
     pub fn is_in_few_stays(&self) -> bool {
         self.stays() < NONE_STAYS && self.total.run_ratio() < NONE_SEEN
     }
@@ -291,8 +297,8 @@ impl Scaling {
     }
 
     /// The standard deviation of a normal error that would be as large at 95 %: 0 if everything was
-    /// counted, `None` if too little was seen to say. A beginning that may be unlike the rest is left out: it is no reason to trust
-    /// a relation that what was counted contradicts.
+    /// counted, `None` if too little was seen to say. A beginning that may be unlike the rest is left out: it is no
+    /// reason to trust a relation that what was counted contradicts.
     pub fn deviation(&self) -> Option<f64> {
         self.spread().deviation()
     }
@@ -391,10 +397,11 @@ impl Scaling {
 /// of Student's t is 1.4 times the normal one.
 const ENOUGH: u64 = 5;
 
-/// An event that occurred in none of so many stays may, at 95 %, have occurred in at most one in twenty of those between them (the
-/// rule of three: Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", 1983).
+/// An event that occurred in none of so many stays may, at 95 %, have occurred in at most one in twenty of those
+/// between them (the rule of three: Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", 1983).
 const NONE_STAYS: u64 = 60;
-/// So may one that was looked for in so much of the time: a single burst lies in the rest in at most one of twenty runs.
+/// So may one that was looked for in so much of the time: a single burst lies in the rest in at most one of twenty
+/// runs.
 const NONE_SEEN: f64 = 0.95;
 
 /// What is known of an estimate's error.
@@ -458,7 +465,8 @@ mod tests {
             }
             error(&scaling).half_width().unwrap_or(f64::NAN)
         };
-        // Rates of 100 and 300 a ms: 200 x 1.012 x 2.023, and with a pause of 800 ms so much more, in 880 ms that weren't seen.
+        // Rates of 100 and 300 a ms: 200 x 1.012 x 2.023, and with a pause of 800 ms so much more, in 880 ms that
+        // weren't seen.
         let (usual, paused) = (error_after([200, 600], 2), error_after([200, 600], 800));
         assert!(paused > 800.0 * 100.0 * 2.0 && paused < 880.0 * 100.0 * 2.2, "{usual} {paused}");
         // Ten times a usual gap is none.
@@ -599,7 +607,8 @@ mod tests {
             scaling.add(delta);
         }
         assert_eq!((scaling.samples().number, scaling.estimate()), (2, Some(4000.0)));
-        // One difference of 200: a variance of 20,000 a stay; (80/40)^2 x (1 - 1/2) x 2 x 20,000 = 80,000; t(1) = 12.7062.
+        // One difference of 200: a variance of 20,000 a stay; (80/40)^2 x (1 - 1/2) x 2 x 20,000 = 80,000; t(1)
+        // = 12.7062.
         let half_width = error(&scaling).half_width().unwrap_or(f64::NAN);
         assert!((half_width - 12.706_205 * 80_000.0_f64.sqrt()).abs() < 1e-2, "{half_width}");
         // Two rounds that the event shared with others are two stays: it was off in between.
@@ -636,7 +645,8 @@ mod tests {
         let half_width = |part: &Scaling| {
             part.scaled_within(&run, LEVEL).and_then(|scaled| scaled.error.half_width()).unwrap_or(f64::NAN)
         };
-        // (20/10)^2 x (1 - 1/2) x 125 = 250, more than the 202 of a Poisson process; twice the rate has twice the deviation.
+        // (20/10)^2 x (1 - 1/2) x 125 = 250, more than the 202 of a Poisson process; twice the rate has twice the
+        // deviation.
         let usual = half_width(&of(&[delta(100, 10, 10), off]));
         assert!((usual - 4.302_653 * 250.0_f64.sqrt()).abs() < 1e-3, "{usual}");
         let high = half_width(&of(&[delta(200, 10, 10), off]));

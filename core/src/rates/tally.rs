@@ -27,13 +27,18 @@ pub struct Tally {
     scopes: Vec<ScopeIndex>,
     /// The longest CPU times of each part.
     times: Vec<TallyTimes>,
-    /// The most counts per millisecond that each event may have while the program begins; 0 where its rate then is like that
-    /// of other times.
+    /// The most counts per millisecond that each event may have while the program begins; 0 where its rate then is like
+    /// that of other times.
     in_beginning: Vec<f64>,
 }
 
 /// The place of a part of the target, such as a thread, among all of them.
 pub type ScopeIndex = usize;
+
+/// How many parts of the target rows are about, which are about these.
+pub fn number_of_scopes(scopes: &[ScopeIndex]) -> usize {
+    scopes.iter().max().map_or(0, |last| last + 1)
+}
 
 /// The CPU time of the interval that ended last, and of the run up to there.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,12 +65,12 @@ impl Tally {
         Self::of_scopes(vec![0; events])
     }
 
-    /// Nothing yet of events that are about these parts of the target. Events of one part have the CPU time of one another
-    /// where they aren't open, so one that is enabled for another time than the CPU's is a part of its own.
+    /// Nothing yet of events that are about these parts of the target. Events of one part have the CPU time of one
+    /// another where they aren't open, so one that is enabled for another time than the CPU's is a part of its own.
     pub fn of_scopes(scopes: Vec<ScopeIndex>) -> Self {
         let track = TallyTrack { run: Scaling::of_run(), ..TallyTrack::default() };
         let (tracks, raw) = (vec![track; scopes.len()], vec![Raw::default(); scopes.len()]);
-        let times = vec![TallyTimes::default(); scopes.iter().max().map_or(0, |last| last + 1)];
+        let times = vec![TallyTimes::default(); number_of_scopes(&scopes)];
         let in_beginning = vec![0.0; scopes.len()];
         Self { confidence: Confidence::DEFAULT, tracks, raw, scopes, times, in_beginning }
     }
@@ -144,8 +149,8 @@ impl Tally {
         self.end_times();
     }
 
-    /// How many times their mean rates events had at the beginning of the run, in the median of those that were seen there and
-    /// waited later.
+    /// How many times their mean rates events had at the beginning of the run, in the median of those that were seen
+    /// there and waited later.
     fn beginning_ratio(&self) -> Option<f64> {
         let mut ratios: Vec<f64> = self.tracks.iter().filter_map(|track| track.run.beginning_ratio()).collect();
         ratios.sort_unstable_by(f64::total_cmp);
@@ -189,7 +194,8 @@ impl Tally {
         most_unseen(self.in_beginning[event], lead_ms)
     }
 
-    /// The part of the interval that ended last that is the beginning of the run, in which the event wasn't seen, in ms.
+    /// The part of the interval that ended last that is the beginning of the run, in which the event wasn't seen, in
+    /// ms.
     pub fn interval_lead(&self, event: RowIndex) -> f64 {
         let track = &self.tracks[event];
         if track.is_first_interval() { track.run.lead() } else { 0.0 }
@@ -260,7 +266,8 @@ mod tests {
     fn what_programs_begin_with_may_have_been_missed_by_hand() {
         let after = |in_beginning: f64| {
             let mut tally = Tally::new(1).of_program(vec![in_beginning]);
-            // 4 ms weren't seen, which is all of a beginning; then 2 counts in each of two slices of 2 ms, with 2 ms between them.
+            // 4 ms weren't seen, which is all of a beginning; then 2 counts in each of two slices of 2 ms, with 2 ms
+            // between them.
             for round in [delta(0, 4, 0), delta(2, 2, 2), delta(0, 2, 0), delta(2, 2, 2)] {
                 tally.round(&[round]);
             }

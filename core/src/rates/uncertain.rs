@@ -107,8 +107,8 @@ impl Uncertain {
         Self { error: self.error.or_more(more), ..self }
     }
 
-    /// This number times another. Their errors are taken for independent of one another: where one event's slices gave both, they
-    /// rise and fall together, and the interval is too wide.
+    /// This number times another. Their errors are taken for independent of one another: where one event's slices gave
+    /// both, they rise and fall together, and the interval is too wide.
     #[must_use]
     pub fn times(self, other: Self) -> Self {
         let ends = |number: Self| match number.error {

@@ -128,8 +128,8 @@ impl BoundEquation {
         self.left.eval(values)
     }
 
-    /// What its tolerance is a fraction of: of a weighted sum half of the sum of the products' sizes, so that it doesn't matter on
-    /// which side a product stands; of another equation the larger side.
+    /// What its tolerance is a fraction of: of a weighted sum half of the sum of the products' sizes, so that it
+    /// doesn't matter on which side a product stands; of another equation the larger side.
     pub fn size(&self, values: &[f64]) -> f64 {
         match &self.weights {
             Some(weights) => {
@@ -165,8 +165,8 @@ pub fn related(relations: &[Relation], events: &[Event]) -> Vec<Vec<EventIndex>>
     relations.iter().map(events_of).collect()
 }
 
-/// The relations that say that a weighted sum of events is zero, so that any of these follows from the others, with the indices
-/// of these.
+/// The relations that say that a weighted sum of events is zero, so that any of these follows from the others, with the
+/// indices of these.
 pub fn sums<'a>(relations: &'a [Relation], events: &[Event]) -> Vec<(&'a Relation, Vec<EventIndex>)> {
     let sum = |relation: &'a Relation| match relation.bind(events) {
         RelationBinding::Active(BoundRelation { form: BoundForm::Equation(equation), .. }) => {
@@ -178,8 +178,9 @@ pub fn sums<'a>(relations: &'a [Relation], events: &[Event]) -> Vec<(&'a Relatio
 }
 
 impl Relation {
-    /// Ties the relation to `events`, whose names are compared in any case of letters. What it says holds in user space and in
-    /// the kernel, each for itself: where events are counted in several ways, it is about the first in which all are.
+    /// Ties the relation to `events`, whose names are compared in any case of letters. What it says holds in user space
+    /// and in the kernel, each for itself: where events are counted in several ways, it is about the first in which all
+    /// are.
     pub fn bind(&self, events: &[Event]) -> RelationBinding {
         let ways = ways(events);
         let first = self.bind_beside(events, ways.first().copied());

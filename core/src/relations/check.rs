@@ -337,7 +337,8 @@ impl Checker<'_> {
         Some(RelationForm::Equation { left, right })
     }
 
-    /// The expression, unless it has a part that never has a value: a division by a number that is 0, the root of one below 0.
+    /// The expression, unless it has a part that never has a value: a division by a number that is 0, the root of one
+    /// below 0.
     fn with_value(&mut self, value: &KeyValue<'_>, expr: Expr) -> Option<Expr> {
         if let Some(span) = zero_divisor(&expr) {
             return self.wrong(value.offset_of(span.start), "a division by 0 has no value", "this is 0", None);
@@ -362,8 +363,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The expression, unless it has a number that no two counts of 64 bits are apart by: an event that is derived by it would
-    /// have more than a counter holds.
+    /// The expression, unless it has a number that no two counts of 64 bits are apart by: an event that is derived by
+    /// it would have more than a counter holds.
     fn of_counts(&mut self, value: &KeyValue<'_>, expr: Expr) -> Option<Expr> {
         let is_far = |number: f64| number != 0.0 && !(FARTHEST.recip()..=FARTHEST).contains(&number.abs());
         let folded = expr.folded();

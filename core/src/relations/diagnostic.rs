@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::TextPlace;
+use crate::codes::{Coded, ErrorCode};
 use crate::names::{first_of, nearest, shown, shown_path};
 
 /// The part of a line that something is wrong with, ready for a terminal.
@@ -36,7 +37,7 @@ pub struct Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "perfprop: E07 relation file ")?;
+        write!(f, "relation file ")?;
         match &self.excerpt {
             None => write!(f, "{}: {}", shown(&self.place.file), self.message)?,
             Some(excerpt) => {
@@ -115,15 +116,28 @@ fn some_of(names: &[String]) -> String {
     first_of(names.iter().map(|name| shown(name)), MAX_NAMED)
 }
 
+impl Coded for Diagnostics {
+    fn code(&self) -> Option<ErrorCode> {
+        Some(ErrorCode::E07)
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let mut problems = self.list.iter().map(Diagnostic::to_string).collect::<Vec<_>>();
+        if let Some(last) = problems.last_mut() {
+            if self.unlisted > 0 {
+                last.push_str(&format!("\n      and {} more mistakes in this file", self.unlisted));
+            }
+            if let Some(way_on) = self.way_on().filter(|_| !self.is_lenient) {
+                last.push_str(&format!("\n      {way_on}"));
+            }
+        }
+        problems
+    }
+}
+
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines = self.list.iter().map(Diagnostic::to_string).collect::<Vec<_>>();
-        if self.unlisted > 0 {
-            lines.push(format!("      and {} more mistakes in this file", self.unlisted));
-        }
-        let way_on = if self.is_lenient { None } else { self.way_on() };
-        lines.extend(way_on.map(|line| format!("      {line}")));
-        f.write_str(&lines.join("\n"))
+        f.write_str(&self.problems().join("\n"))
     }
 }
 
@@ -138,9 +152,19 @@ pub struct LoadError {
     pub error: std::io::Error,
 }
 
+impl Coded for LoadError {
+    fn code(&self) -> Option<ErrorCode> {
+        Some(ErrorCode::E07)
+    }
+
+    fn problems(&self) -> Vec<String> {
+        vec![self.to_string()]
+    }
+}
+
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "perfprop: E07 relation file {}: {}", shown_path(&self.path), unreadable(&self.error))?;
+        write!(f, "relation file {}: {}", shown_path(&self.path), unreadable(&self.error))?;
         if self.error.kind() == io::ErrorKind::NotFound {
             match similar_file(&self.path) {
                 Some(similar) => write!(f, "\n      did you mean {}?", shown_path(&similar))?,

@@ -298,7 +298,8 @@ pub fn load(path: impl AsRef<Path>) -> Result<Parsed, LoadError> {
     Ok(parse(&path.display().to_string(), &bytes))
 }
 
-/// The bytes of the file at `path`, no more than show that it is larger than [`MAX_FILE`]; of standard input where that is `-`.
+/// The bytes of the file at `path`, no more than show that it is larger than [`MAX_FILE`]; of standard input where that
+/// is `-`.
 ///
 /// # Errors
 /// Fails if the file can't be read.

@@ -19,8 +19,8 @@ pub struct End {
     pub was_ended_by_perfprop: bool,
     /// CPU time of the command and its waited-for children, as the kernel accounts it; `None` if there was no command.
     pub cpu_time: Option<CpuTime>,
-    /// Whether counters were to count all of that CPU time: of the command and all that it started, from its exec on until
-    /// it ended by itself.
+    /// Whether counters were to count all of that CPU time: of the command and all that it started, from its exec on
+    /// until it ended by itself.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_all_watched: bool,
     /// Processes and threads that the whole machine started meanwhile; `None` where that isn't known.

@@ -78,8 +78,8 @@ impl MeasuredEvent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Anchor {
-    /// A further instance of an event, counted in another group than the event itself. An estimator gets what it counted
-    /// together with what its event did.
+    /// A further instance of an event, counted in another group than the event itself. An estimator gets what it
+    /// counted together with what its event did.
     Again(RepeatedEvent),
     /// An event that nobody asked for, counted all the time on counters that take nothing else.
     Added(AddedEvent),

@@ -31,8 +31,8 @@ pub struct MetricFormula {
 }
 
 impl MetricFormula {
-    /// `over 5%`, `under 0.5`: where the value is one to look into. `None` unless the threshold compares the formula with a
-    /// number.
+    /// `over 5%`, `under 0.5`: where the value is one to look into. `None` unless the threshold compares the formula
+    /// with a number.
     pub fn limit(&self) -> Option<String> {
         let compared = self.threshold.as_deref()?.strip_prefix(&self.formula)?.trim_start();
         let (word, number) = match compared.split_at_checked(1)? {

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::defaults::is_default;
 use crate::events::Event;
-use crate::plan::RowIndex;
+use crate::plan::{EventIndex, RowIndex, RowLayout};
 use crate::rates::ScopeIndex;
+use crate::sources::Round;
 use crate::sources::emulate::CacheModel;
 use crate::units::WallNs;
 
@@ -57,7 +58,8 @@ pub struct Header {
     /// The caches of the model that counted, where no real machine did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modelled: Option<CacheModel>,
-    /// Who rotated the groups if they had to; `None` where nothing was counted on hardware, or where that wasn't recorded.
+    /// Who rotated the groups if they had to; `None` where nothing was counted on hardware, or where that wasn't
+    /// recorded.
     #[serde(default, rename = "turns", skip_serializing_if = "Option::is_none")]
     pub rotated_by: Option<RotatedBy>,
     /// The groups that the events were counted in.
@@ -113,6 +115,15 @@ pub struct RelationFile {
     pub text: String,
 }
 
+/// The rows of which a part isn't counted from a round on, by the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UncountedRows {
+    /// Those of events with several units, one of which hasn't been on a counter so far.
+    pub lacks_unit: Vec<RowIndex>,
+    /// Those that the kernel took the counters off, as a task executed a program with rights of its own.
+    pub taken_off: Vec<RowIndex>,
+}
+
 impl Header {
     /// The header of a run that begins with the epoch, counts nothing and has no rounds: what isn't said of a run.
     pub fn new(target: MeasuredTarget, estimator: &str) -> Self {
@@ -139,6 +150,13 @@ impl Header {
         }
     }
 
+    /// Why the rows that a round tells of are uncounted in part.
+    pub fn uncounted_rows(&self, round: &Round) -> UncountedRows {
+        let has_units = |&row: &RowIndex| self.events.get(row).is_some_and(|event| !event.event.units().is_empty());
+        let (lacks_unit, taken_off) = round.uncounted.iter().copied().partition(has_units);
+        UncountedRows { lacks_unit, taken_off }
+    }
+
     /// When the first interval ends.
     pub fn first_end(&self) -> WallNs {
         self.first_interval_ns.map_or(self.interval_ns, |first| first.min(self.interval_ns))
@@ -151,23 +169,26 @@ impl Header {
 
     /// The events that perfprop added, each with the place of its reading in a round.
     pub fn added(&self) -> impl Iterator<Item = (usize, &MeasuredEvent)> {
-        let readings = self.anchors.iter().zip(self.events.len()..);
-        readings.filter_map(|(anchor, reading)| match anchor {
-            Anchor::Added(event) => Some((reading, &*event.added)),
+        let layout = self.layout();
+        self.anchors.iter().enumerate().filter_map(move |(place, anchor)| match anchor {
+            Anchor::Added(event) => Some((layout.anchor(place), &*event.added)),
             Anchor::Again(_) => None,
         })
     }
 
     /// What an estimator estimates: the events, and behind them those that perfprop added.
+    pub fn estimated(&self) -> impl Iterator<Item = &MeasuredEvent> {
+        self.events.iter().chain(self.added().map(|(_, event)| event))
+    }
+
+    /// The same without what became of them.
     pub fn estimated_events(&self) -> Vec<Event> {
-        let added = self.added().map(|(_, event)| event);
-        self.events.iter().chain(added).map(|event| event.event.clone()).collect()
+        self.estimated().map(|event| event.event.clone()).collect()
     }
 
     /// The part of the target that each of these is about, by the order of the parts' first events.
     pub fn estimated_scopes(&self) -> Vec<ScopeIndex> {
-        let added = self.added().map(|(_, event)| event);
-        places(self.events.iter().chain(added).map(|event| &event.scope))
+        places(self.estimated().map(|event| &event.scope))
     }
 
     /// How many readings a round has: one for each event, each anchor and each truth.
@@ -200,11 +221,17 @@ impl Header {
         }
     }
 
+    /// Where readings stand in a round.
+    pub fn layout(&self) -> RowLayout {
+        let first = self.events.first();
+        let of_a_part = self.events.iter().take_while(|event| first.is_some_and(|first| event.scope == first.scope));
+        RowLayout::new(of_a_part.count(), self.events.len())
+    }
+
     /// The places of the first events of each part of the target.
     pub fn parts(&self) -> impl Iterator<Item = RowIndex> + use<> {
-        let first = self.events.first();
-        let length = self.events.iter().take_while(|event| first.is_some_and(|first| event.scope == first.scope));
-        (0..self.events.len()).step_by(length.count().max(1))
+        let layout = self.layout();
+        (0..layout.parts()).map(move |part| layout.row(EventIndex(0), part))
     }
 }
 

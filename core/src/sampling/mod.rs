@@ -55,7 +55,8 @@ impl Default for LastRound {
 }
 
 impl LastRound {
-    /// The time of the kernel's clock that never goes backwards, in nanoseconds; the largest number as long as it isn't known.
+    /// The time of the kernel's clock that never goes backwards, in nanoseconds; the largest number as long as it isn't
+    /// known.
     pub fn at(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
@@ -99,7 +100,8 @@ impl Requests {
 }
 
 impl Sampler {
-    /// Starts reading `source` every `period`. `last_round` is told when the last one is read because that was requested.
+    /// Starts reading `source` every `period`. `last_round` is told when the last one is read because that was
+    /// requested.
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
@@ -215,7 +217,8 @@ impl<S: CounterSource> SamplerThread<S> {
         self.lost += u64::from(self.dropped.is_some());
     }
 
-    /// A round with what the threads did before the round that found no room: readings are cumulative, what ended is told once.
+    /// A round with what the threads did before the round that found no room: readings are cumulative, what ended is
+    /// told once.
     fn with_dropped(&mut self, round: Round) -> Round {
         let dropped = self.dropped.take().and_then(|dropped| dropped.threads);
         Round { threads: ThreadSnapshot::merged(dropped, round.threads), ..round }
@@ -239,7 +242,8 @@ impl<S: CounterSource> SamplerThread<S> {
         self.end(newest);
     }
 
-    /// The last round carries the totals, so it alone waits for room: until somebody takes others, or drops the sampler.
+    /// The last round carries the totals, so it alone waits for room: until somebody takes others, or drops the
+    /// sampler.
     fn end(&mut self, last: Option<Round>) {
         self.source.end();
         if let Some(round) = last {

@@ -35,8 +35,8 @@ impl AwaitedTasks {
         Self(Vec::new())
     }
 
-    /// Asks the sampler to stop once all have ended, and says then that they have. Nobody looks any more once the sampler has
-    /// ended.
+    /// Asks the sampler to stop once all have ended, and says then that they have. Nobody looks any more once the
+    /// sampler has ended.
     pub(super) fn stop_at_end(
         self,
         sampler: SamplerRemote,

@@ -1,4 +1,5 @@
-//! Begins a measurement: opens the counters, starts the command if there is one, and then the threads that read and end it.
+//! Begins a measurement: opens the counters, starts the command if there is one, and then the threads that read and end
+//! it.
 
 use std::convert::Infallible;
 use std::io;
@@ -210,8 +211,8 @@ fn end_after_timeout(
     Ok(Some(TimeoutThread(Some(thread))))
 }
 
-/// The thread that ends the command after the timeout. Dropping it waits until all is ended that the command started, where the time is
-/// over; where the sampler has ended before, there is nothing to wait for.
+/// The thread that ends the command after the timeout. Dropping it waits until all is ended that the command started,
+/// where the time is over; where the sampler has ended before, there is nothing to wait for.
 #[derive(Debug)]
 pub(super) struct TimeoutThread(Option<JoinHandle<()>>);
 
@@ -226,8 +227,8 @@ fn has_passed(time: Duration, ended: &Receiver<Infallible>) -> bool {
     ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
 }
 
-/// Where a command shares its regions. Without a folder, programs keep them to themselves; that is an error where events
-/// were asked for.
+/// Where a command shares its regions. Without a folder, programs keep them to themselves; that is an error where
+/// events were asked for.
 fn shared_by(pid: Pid, launch: &Launch) -> Result<Option<RegionSource>, StartError> {
     let events = launch.region_events.as_deref();
     match RegionSource::of_command(pid.as_raw().unsigned_abs(), events) {

@@ -12,7 +12,8 @@ pub struct CaughtSignal {
 /// Who sent a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalSender {
-    /// The kernel, as when a key is pressed: a terminal sends it to all processes in its foreground, also to the command.
+    /// The kernel, as when a key is pressed: a terminal sends it to all processes in its foreground, also to the
+    /// command.
     Kernel,
     /// A process, as with `kill`: perfprop may be the only one that has it.
     Process,

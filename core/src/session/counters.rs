@@ -1,4 +1,5 @@
-//! Opens the counters of a measurement: the kernel's or a model's, limited to a few or not, with tool events among them.
+//! Opens the counters of a measurement: the kernel's or a model's, limited to a few or not, with tool events among
+//! them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -41,8 +41,8 @@ pub struct Launch {
     pub counter: Counter,
     /// How many events are counted at once, if fewer than can be; the truth is then counted beside.
     pub counters: Option<usize>,
-    /// How many turns have gone when counting begins, where counters are emulated: runs that are repeated begin with other
-    /// groups, so that what a program does at its start isn't always seen by the same one.
+    /// How many turns have gone when counting begins, where counters are emulated: runs that are repeated begin with
+    /// other groups, so that what a program does at its start isn't always seen by the same one.
     pub first_turn: usize,
     /// Who rotates the groups.
     pub schedule: Schedule,
@@ -94,7 +94,8 @@ impl Launch {
         self.timeout.map(|timeout| self.delay.unwrap_or_default() + timeout)
     }
 
-    /// Whether the kernel is to count all that a command and its children do, from exec to their end, in one row an event.
+    /// Whether the kernel is to count all that a command and its children do, from exec to their end, in one row an
+    /// event.
     pub(super) fn watches_all(&self) -> bool {
         let is_whole = self.target.is_none() && self.cpus.is_none() && self.inherit && self.split == Split::Sum;
         let is_always = self.delay.is_none() && self.timeout.is_none();
@@ -137,7 +138,8 @@ pub enum ChildIo {
     /// Its input is what perfprop has, and none where that is a terminal; lines of its output come out of
     /// [`Session::output`](super::Session::output).
     Capture,
-    /// Its input is what perfprop has; both streams of its output go to standard error, as perfprop writes to the other.
+    /// Its input is what perfprop has; both streams of its output go to standard error, as perfprop writes to the
+    /// other.
     ToStderr,
     /// Gives the command no input, and forgets what it prints but its errors.
     Discard,

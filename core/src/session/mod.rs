@@ -141,7 +141,8 @@ impl Session {
         self.model.as_ref()
     }
 
-    /// What the named regions of the measured programs counted so far; of those that ran before, what they counted since.
+    /// What the named regions of the measured programs counted so far; of those that ran before, what they counted
+    /// since.
     pub fn regions(&self) -> Vec<ProcessRegions> {
         self.regions.as_ref().map(|regions| regions.read()).unwrap_or_default()
     }
@@ -189,14 +190,13 @@ impl Session {
         self.stacks.as_ref()
     }
 
-    /// Begins to sample the call stacks that `launch` asks for, of what is counted already; of a command, the processes that it has
-    /// now and those that they start.
+    /// Begins to sample the call stacks that are wanted of what `launch` told to count, and is counted already; of a
+    /// command, the processes that it has now and those that they start.
     ///
     /// # Errors
     /// See [`StartError`]; counting goes on.
     #[cfg(feature = "stacks")]
-    pub fn begin_stacks(&mut self, launch: &Launch) -> Result<(), StartError> {
-        let wanted = launch.stacks.as_ref().ok_or(StartError::NoTarget)?;
+    pub fn begin_stacks(&mut self, wanted: &live::StackRequest, launch: &Launch) -> Result<(), StartError> {
         let kind = match (&launch.target, self.running_command()) {
             (Some(kind), _) => kind.clone(),
             (None, Some(pid)) => TargetKind::Processes(std::iter::once(pid).chain(process::descendants(pid)).collect()),
@@ -264,8 +264,8 @@ impl Session {
     /// Lets the command run on when the session is dropped.
     ///
     /// # Errors
-    /// When it runs under a model; the operating system's, when nothing can take over reading the command's output; then it
-    /// will see a closed pipe.
+    /// When it runs under a model; the operating system's, when nothing can take over reading the command's output;
+    /// then it will see a closed pipe.
     pub fn detach(&mut self) -> io::Result<()> {
         let Some(command) = &mut self.command else { return Ok(()) };
         if self.model.is_some() {

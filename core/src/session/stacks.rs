@@ -12,8 +12,8 @@ use crate::units::KernelNs;
 #[cfg(feature = "stacks")]
 pub(super) type Sampling = Option<crate::stacks::live::LiveStacks>;
 
-/// Prepares sampling, if that was requested. After [`begin`] it begins with exec where the process waits before it, and not before
-/// [`enabler`] where it is put off.
+/// Prepares sampling, if that was requested. After [`begin`] it begins with exec where the process waits before it, and
+/// not before [`enabler`] where it is put off.
 #[cfg(feature = "stacks")]
 pub(super) fn start(launch: &Launch, kind: &TargetKind, probes: &TracefsProbes) -> Result<Sampling, StartError> {
     use crate::stacks::live::{StackNeed, StackSource};
@@ -27,8 +27,8 @@ pub(super) fn start(launch: &Launch, kind: &TargetKind, probes: &TracefsProbes) 
     source.start(launch.begins_at_once(&target)).map(Some).map_err(StartError::System)
 }
 
-/// Begins to sample. Times count from `origin`, that of the rounds, which is known once all counters are open. Samples end with the last
-/// round.
+/// Begins to sample. Times count from `origin`, that of the rounds, which is known once all counters are open. Samples
+/// end with the last round.
 #[cfg(feature = "stacks")]
 pub(super) fn begin(stacks: &Sampling, origin: KernelNs, last_round: &LastRound) {
     stacks.as_ref().inspect(|stacks| stacks.begin(origin.0, last_round.clone()));

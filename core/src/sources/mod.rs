@@ -45,15 +45,16 @@ pub struct Reading {
 pub struct Round {
     /// Time at which the pass over all counters began.
     pub at: WallNs,
-    /// A reading for each event of the plan, in its order; `None` for an event that isn't open or
-    /// could not be read this time.
+    /// A reading for each event in each part of the target, behind them one for each anchor
+    /// ([`RowLayout`](crate::plan::RowLayout)), and last those of what was counted in truth, where counters were
+    /// emulated. `None` where a counter isn't open or could not be read this time.
     pub readings: Vec<Option<Reading>>,
     /// The rows of which a part isn't counted: the kernel took the counters off a task that executed a
     /// program with rights of its own, which stays so in all later rounds; or one of the event's units hasn't been on a
     /// counter so far.
     pub uncounted: Vec<RowIndex>,
-    /// The rows of which a CPU isn't counted any more as it went offline, and since when: so in all later rounds, also where it is
-    /// online again.
+    /// The rows of which a CPU isn't counted any more as it went offline, and since when: so in all later rounds, also
+    /// where it is online again.
     pub offline: Vec<(RowIndex, WallNs)>,
     /// What the target's threads have done, once an interval, by the time that it says.
     pub threads: Option<Arc<ThreadSnapshot>>,
@@ -76,8 +77,8 @@ impl RecordedRound {
         Some(last)
     }
 
-    /// The round that a snapshot of threads goes with, which is written after the last of these: that which is nearest to its time, so that a
-    /// range of a recording has the snapshots nearest to its ends. A round has one at most.
+    /// The round that a snapshot of threads goes with, which is written after the last of these: that which is nearest
+    /// to its time, so that a range of a recording has the snapshots nearest to its ends. A round has one at most.
     pub fn for_threads(rounds: &mut [Self], at: WallNs) -> Option<&mut Self> {
         let distance = |place: usize| rounds[place].round.at.0.abs_diff(at.0);
         let mut place = rounds.len().checked_sub(1)?;

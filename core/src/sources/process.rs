@@ -122,7 +122,8 @@ pub fn runs(task: Pid) -> bool {
     stat(task).is_some_and(|stat| !stat.ends())
 }
 
-/// Whether a thread is there and not about to end: the kernel sums up nothing of the others of its process, as for [`runs`].
+/// Whether a thread is there and not about to end: the kernel sums up nothing of the others of its process, as for
+/// [`runs`].
 pub fn thread_runs(thread: Pid) -> bool {
     stat_of_thread(thread, thread).is_some_and(|stat| !stat.ends())
 }

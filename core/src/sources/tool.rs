@@ -99,8 +99,8 @@ impl TimeOwner {
         }
     }
 
-    /// The CPU time of a part of the target since it began. What has ended is in it where it was `seen`, and a child of a
-    /// command where that waited for it.
+    /// The CPU time of a part of the target since it began. What has ended is in it where it was `seen`, and a child of
+    /// a command where that waited for it.
     fn times(&self, scope: &Scope, seen: &mut BTreeMap<Pid, CpuTime>, read: &ReadOnce) -> CpuTime {
         match (self, scope) {
             (_, Scope::Thread { tid, .. }) => of_thread(Pid::from_raw(*tid)).unwrap_or_default(),
@@ -117,8 +117,8 @@ impl TimeOwner {
     }
 }
 
-/// The sum of what each has used by now, or had used when it was seen last. A number that is used again begins lower, and isn't
-/// looked at.
+/// The sum of what each has used by now, or had used when it was seen last. A number that is used again begins lower,
+/// and isn't looked at.
 fn see(seen: &mut BTreeMap<Pid, CpuTime>, ids: &[Pid], now: impl Fn(Pid) -> Option<CpuTime>) -> CpuTime {
     for &id in ids {
         let last = seen.entry(id).or_default();
@@ -171,8 +171,8 @@ fn times(user: ClockTicks, system: ClockTicks) -> CpuTime {
 pub type RowOf<'a> = (&'a Event, &'a Scope, &'a mut Status);
 
 impl<S: CounterSource> Tools<S> {
-    /// Adds the tool events among the rows of a source, which all come before its anchors, and marks them as counted where
-    /// they can be. `waits` says that counting begins when the source is enabled.
+    /// Adds the tool events among the rows of a source, which all come before its anchors, and marks them as counted
+    /// where they can be. `waits` says that counting begins when the source is enabled.
     pub fn new<'a>(
         inner: S,
         rows: impl Iterator<Item = RowOf<'a>>,

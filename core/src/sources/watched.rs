@@ -20,8 +20,8 @@ pub struct Watched<S> {
 }
 
 impl<S> Watched<S> {
-    /// Reads the threads of `target` every `interval` from [`start_clock`](CounterSource::start_clock) on; those of a command once it
-    /// [has executed](CounterSource::has_executed).
+    /// Reads the threads of `target` every `interval` from [`start_clock`](CounterSource::start_clock) on; those of a
+    /// command once it [has executed](CounterSource::has_executed).
     pub fn new(inner: S, target: ThreadTarget, interval: Duration) -> Self {
         let awaits_exec = matches!(target, ThreadTarget::Family(_));
         let reader = Some(ThreadReader::new(HostFiles::here(), target).with_ended());

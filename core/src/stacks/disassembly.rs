@@ -68,7 +68,8 @@ pub fn disassemble(_program: &Path, _function: &str, _offsets: &[u64]) -> Result
     Err(DisassemblyError::NotBuilt)
 }
 
-/// Adds samples at offsets to the instructions that they lie in, each by its own offset; samples that lie in none keep theirs.
+/// Adds samples at offsets to the instructions that they lie in, each by its own offset; samples that lie in none keep
+/// theirs.
 pub fn by_instruction(
     samples: &BTreeMap<u64, LineSamples>,
     instructions: &[Instruction],

@@ -63,8 +63,8 @@ impl StackEnd {
         }
     }
 
-    /// The same once it is known whether `main` was called: who calls it begins the program, though the library may tell
-    /// no names.
+    /// The same once it is known whether `main` was called: who calls it begins the program, though the library may
+    /// tell no names.
     pub(super) fn with_main(self, is_main: bool) -> Self {
         if self == Self::Unknown && is_main { Self::Beginning } else { self }
     }

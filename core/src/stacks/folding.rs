@@ -14,7 +14,8 @@ use super::StackFrame;
 pub const PYTHON: &str = "[python]";
 
 /// Functions that do nothing but call and run others. From CPython 3.11 to 3.14 (`Python/ceval.c`, `Objects/call.c`,
-/// `Python/pythonrun.c`, `Modules/main.c`), V8 11 to 13 (`src/execution`, `src/builtins`), OpenJDK 17 to 21 (`javaCalls.cpp`).
+/// `Python/pythonrun.c`, `Modules/main.c`), V8 11 to 13 (`src/execution`, `src/builtins`), OpenJDK 17 to 21
+/// (`javaCalls.cpp`).
 const NAMES: &[&str] = &[
     "_PyEval_EvalFrameDefault",
     "_PyEval_EvalFrame",

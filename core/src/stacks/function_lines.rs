@@ -1,7 +1,8 @@
-//! Divides the samples of a function by the lines of its source, and where no lines are known by the places of its code.
+//! Divides the samples of a function by the lines of its source, and where no lines are known by the places of its
+//! code.
 //!
-//! The tree knows functions, and no lines: nodes stay few, and functions whole. Samples keep their stacks, and those the lines, so
-//! that one function's lines are counted when somebody asks.
+//! The tree knows functions, and no lines: nodes stay few, and functions whole. Samples keep their stacks, and those
+//! the lines, so that one function's lines are counted when somebody asks.
 
 use std::collections::BTreeMap;
 
@@ -30,11 +31,11 @@ pub struct FunctionLines {
     pub nameless: Option<NamelessReason>,
     /// The lines that were sampled.
     pub lines: BTreeMap<u32, LineSamples>,
-    /// What was sampled at lines of the same file of other functions, which were inlined into this one. It is part of what
-    /// `lines` have at the line that calls each of these.
+    /// What was sampled at lines of the same file of other functions, which were inlined into this one. It is part of
+    /// what `lines` have at the line that calls each of these.
     pub inlined: BTreeMap<u32, LineSamples>,
-    /// What was sampled where no line is known, by the offset in the module's file: of a caller within the instruction that
-    /// called.
+    /// What was sampled where no line is known, by the offset in the module's file: of a caller within the instruction
+    /// that called.
     pub offsets: BTreeMap<u64, LineSamples>,
     /// Samples of which the line isn't known.
     pub unknown: LineSamples,
@@ -60,7 +61,8 @@ impl LineSamples {
 }
 
 impl FunctionLines {
-    /// Adds a stack: the frames of the function on it, the innermost first, and whether the innermost of all is the function's.
+    /// Adds a stack: the frames of the function on it, the innermost first, and whether the innermost of all is the
+    /// function's.
     pub(super) fn add(&mut self, frames: &[&StackFrame], is_innermost: bool, amount: Amount) {
         let Some(first) = frames.first() else { return };
         self.file = self.file.take().or_else(|| first.file.clone());
@@ -88,8 +90,8 @@ impl FunctionLines {
         add(&mut self.whole.total, amount);
     }
 
-    /// Adds lines of code that was inlined into the function, of one stack, the innermost first, and whether the innermost of
-    /// all is there.
+    /// Adds lines of code that was inlined into the function, of one stack, the innermost first, and whether the
+    /// innermost of all is there.
     pub(super) fn add_inlined(&mut self, lines: &[u32], is_innermost: bool, amount: Amount) {
         for (index, &line) in lines.iter().enumerate() {
             let is_repeated = lines[..index].contains(&line);

@@ -143,7 +143,8 @@ impl Gathered {
         self.recent = None;
     }
 
-    /// Shows the samples of a span that ends with `until`, until the next call; samples that come don't change a span of seconds.
+    /// Shows the samples of a span that ends with `until`, until the next call; samples that come don't change a span
+    /// of seconds.
     pub fn show(&mut self, span: ProfileSpan, until: WallNs) {
         let since = self.stacks.show(span, until);
         self.quality.take_known(&self.stacks);

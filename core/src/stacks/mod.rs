@@ -88,8 +88,8 @@ pub struct StackFrame {
     /// The file that the code is in, `[kernel]`, `[vdso]`; empty where that isn't known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub module: String,
-    /// The source file, where debug information has it. Of several functions with one name and without debug information it is the
-    /// file's name, or the address of the function: `0x1170`.
+    /// The source file, where debug information has it. Of several functions with one name and without debug
+    /// information it is the file's name, or the address of the function: `0x1170`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The line in the source file.
@@ -101,7 +101,8 @@ pub struct StackFrame {
     /// Whether it ran in the kernel.
     #[serde(default, skip_serializing_if = "is_default")]
     pub kernel: bool,
-    /// Where no line is known, the offset of the code in the module's file: of a caller within the instruction that called.
+    /// Where no line is known, the offset of the code in the module's file: of a caller within the instruction that
+    /// called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Why the function has no name of its own; `None` where it has one.
@@ -143,7 +144,8 @@ pub struct Task {
 }
 
 impl Task {
-    /// A task with this number or one below it isn't one thread, but many of one name, each of which was sampled seldom.
+    /// A task with this number or one below it isn't one thread, but many of one name, each of which was sampled
+    /// seldom.
     pub const JOINED: i32 = -2;
 
     /// Whether it isn't one thread, but many.
@@ -163,8 +165,8 @@ pub struct StackSample {
     pub cpu: u32,
     /// Event of the sample: its place in [`SamplingSetup::events`].
     pub event: u32,
-    /// How many occurrences it stands for (its period), in the event's unit, as the kernel says it: without what happened
-    /// while the event was off the counters.
+    /// How many occurrences it stands for (its period), in the event's unit, as the kernel says it: without what
+    /// happened while the event was off the counters.
     pub weight: u64,
     /// Where; `None` where nothing of the stack could be read.
     pub stack: Option<StackId>,

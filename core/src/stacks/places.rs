@@ -163,8 +163,8 @@ impl RecentSamples {
         }
     }
 
-    /// The sums of the samples after a time, and the time after which they are: a later one where some are gone. `of` has
-    /// their places.
+    /// The sums of the samples after a time, and the time after which they are: a later one where some are gone. `of`
+    /// has their places.
     pub(super) fn since(&self, after: WallNs, of: &SampledPlaces) -> (SampledPlaces, WallNs) {
         let after = after.max(self.gone.unwrap_or_default());
         let mut sums = SampledPlaces::default();

@@ -53,9 +53,9 @@ impl Reach {
         said.join(", ")
     }
 
-    /// The same of one event, where an unwinder said how many stacks of all events are cut and unknown. `all` are those of all
-    /// events, by the same frames. Cut stacks stand below a frame that says so; of those that were cut and have no frames, and
-    /// of unknown ones, each event gets its share.
+    /// The same of one event, where an unwinder said how many stacks of all events are cut and unknown. `all` are those
+    /// of all events, by the same frames. Cut stacks stand below a frame that says so; of those that were cut and have
+    /// no frames, and of unknown ones, each event gets its share.
     fn unwound(self, losses: &Losses, all: &Self) -> Self {
         let (rest, rest_of_all) = (self.complete + self.unknown, all.complete + all.unknown);
         let part = |of_all: u64| {
@@ -257,7 +257,8 @@ fn end_by_name(frame: &Frame<'_>) -> StackEnd {
     StackEnd::of(frame.name, frame.module, frame.is_kernel())
 }
 
-/// The same of stacks that an unwinder found whole, whatever their outermost function is called, unless it said that they are cut.
+/// The same of stacks that an unwinder found whole, whatever their outermost function is called, unless it said that
+/// they are cut.
 fn end_as_unwound(frame: &Frame<'_>) -> StackEnd {
     match end_by_name(frame) {
         StackEnd::Unknown => StackEnd::Unknown,

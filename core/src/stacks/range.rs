@@ -36,8 +36,8 @@ impl SampleRange {
         self.after.is_none_or(|after| at > after)
     }
 
-    /// What has gone missing in the range up to and with a batch; always hand over all batches, in their order. What went
-    /// missing before the first batch with something in the range did so before the range.
+    /// What has gone missing in the range up to and with a batch; always hand over all batches, in their order. What
+    /// went missing before the first batch with something in the range did so before the range.
     pub fn losses(&mut self, batch: &StackBatch) -> Losses {
         self.has_begun |= batch.times().any(|at| self.has(at));
         if !self.has_begun {
@@ -61,8 +61,8 @@ impl SampleRange {
         batch.begins_after(until + LONGEST_WAIT)
     }
 
-    /// What there is of a batch in the range up to and with a time; always hand over all batches, in their order. What one
-    /// defines stays.
+    /// What there is of a batch in the range up to and with a time; always hand over all batches, in their order. What
+    /// one defines stays.
     pub fn take(&mut self, batch: &StackBatch, until: WallNs) -> StackBatch {
         let losses = self.losses(batch);
         let is_in = |at: WallNs| self.has(at) && at <= until;

@@ -280,8 +280,8 @@ impl RegionPaths {
         (added.calls, added.self_ns) = (counts.calls, counts.self_ns);
     }
 
-    /// How long calls took and what was counted in them, by the frames of their paths: those of all phases and of processes
-    /// with one name together.
+    /// How long calls took and what was counted in them, by the frames of their paths: those of all phases and of
+    /// processes with one name together.
     fn tell_calls(&self, tree: &mut Tree, place: ThreadId) {
         let mut times: FxHashMap<&[FrameId], CallTimes> = FxHashMap::default();
         let mut counted: FxHashMap<(&[FrameId], EventId), CallCounts> = FxHashMap::default();

@@ -71,7 +71,8 @@ impl Replayed {
         }
     }
 
-    /// Has another first level of the tree, also of samples that are already taken: the tree is made anew, as CPUs aren't kept of them.
+    /// Has another first level of the tree, also of samples that are already taken: the tree is made anew, as CPUs
+    /// aren't kept of them.
     pub fn set_first_level(&mut self, level: FirstLevel) {
         self.level = level;
     }
@@ -81,14 +82,15 @@ impl Replayed {
         self.stacks.set_interpreter_frames(frames);
     }
 
-    /// The tree of all samples and regions up to and with a time, and what had gone missing by then. Always hand over the
-    /// same recording. Back from a later time, the tree is made anew. A batch that names what isn't defined is left out.
+    /// The tree of all samples and regions up to and with a time, and what had gone missing by then. Always hand over
+    /// the same recording. Back from a later time, the tree is made anew. A batch that names what isn't defined is left
+    /// out.
     pub fn until(&mut self, recorded: RecordedProfile<'_>, until: WallNs) -> (&Tree, &StackQuality) {
         self.between(recorded, None, until)
     }
 
-    /// The tree of a part of the time: of samples and regions after `after`, if it isn't `None`, and what went missing from then
-    /// on. The rest is as for [`until`](Self::until).
+    /// The tree of a part of the time: of samples and regions after `after`, if it isn't `None`, and what went missing
+    /// from then on. The rest is as for [`until`](Self::until).
     pub fn between(
         &mut self,
         recorded: RecordedProfile<'_>,
@@ -147,7 +149,8 @@ impl Replayed {
         }
     }
 
-    /// What an event of the tree sampled of a function up to where it stands, by lines; both by their places in the tree.
+    /// What an event of the tree sampled of a function up to where it stands, by lines; both by their places in the
+    /// tree.
     pub fn lines_of(&self, function: usize, event: usize) -> FunctionLines {
         self.stacks.lines_of(function, event)
     }

@@ -1,4 +1,5 @@
-//! Weighs samples of events that took turns on the counters: each stands for what happened while its event was off, too.
+//! Weighs samples of events that took turns on the counters: each stands for what happened while its event was off,
+//! too.
 
 use serde::{Deserialize, Serialize};
 
@@ -36,8 +37,8 @@ impl RunShares {
         }
     }
 
-    /// What a sample stands for: its weight by the time enabled over the time running around it. An event of which no share
-    /// is known was on a counter all the time. Of samples after the last share, that one holds.
+    /// What a sample stands for: its weight by the time enabled over the time running around it. An event of which no
+    /// share is known was on a counter all the time. Of samples after the last share, that one holds.
     pub(super) fn weight(&self, event: u32, at: WallNs, weight: u64) -> u64 {
         let Some(shares) = self.all.get(event as usize).filter(|shares| !shares.is_empty()) else { return weight };
         let place = shares.partition_point(|share| share.until < at).min(shares.len() - 1);

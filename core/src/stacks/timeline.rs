@@ -31,8 +31,8 @@ pub struct TimedSample {
 }
 
 impl SampleTimeline {
-    /// Keeps one sample of `period` of each event, in the order of time, with the weight of those before it that go. Samples
-    /// behind the last one that stays are left out. A period of 0 leaves everything as it is.
+    /// Keeps one sample of `period` of each event, in the order of time, with the weight of those before it that go.
+    /// Samples behind the last one that stays are left out. A period of 0 leaves everything as it is.
     pub fn down_sample(&mut self, period: u64) {
         let mut carried: FxHashMap<EventId, Amount> = FxHashMap::default();
         self.samples.retain_mut(|sample| {

@@ -243,8 +243,8 @@ impl StackTree {
         self.recent.as_ref().unwrap_or(&self.run)
     }
 
-    /// Shows the samples of a span that ends with `until`. Gives the time after which they are; `None` where that is the beginning.
-    /// What a model or regions counted is always that of the whole run. Needs [`Self::with_recent`].
+    /// Shows the samples of a span that ends with `until`. Gives the time after which they are; `None` where that is
+    /// the beginning. What a model or regions counted is always that of the whole run. Needs [`Self::with_recent`].
     pub fn show(&mut self, span: ProfileSpan, until: WallNs) -> Option<WallNs> {
         let recent = match (span.start(until), &self.log) {
             (Some(after), SampleLog::Recent(log)) => Some(log.since(after, &self.run)),
@@ -378,7 +378,8 @@ impl StackTree {
         self.regions.add_all(&mut self.tree, self.place);
     }
 
-    /// Forgets all that was sampled so far. What is defined stays, and so do the numbers of frames and what regions counted.
+    /// Forgets all that was sampled so far. What is defined stays, and so do the numbers of frames and what regions
+    /// counted.
     pub fn forget_samples(&mut self) {
         self.run = SampledPlaces::default();
         self.recent = self.recent.take().map(|_| SampledPlaces::default());
@@ -397,8 +398,8 @@ impl StackTree {
         self.tree.number_frames_as(other.tree);
     }
 
-    /// Has another first level, below which all that was sampled stands from now on. Of samples that were taken before the
-    /// level was CPUs, the CPU is unknown. What a model counted stays below names of threads.
+    /// Has another first level, below which all that was sampled stands from now on. Of samples that were taken before
+    /// the level was CPUs, the CPU is unknown. What a model counted stays below names of threads.
     pub fn set_first_level(&mut self, level: FirstLevel) {
         if level == self.levels.level {
             return;
@@ -423,16 +424,16 @@ impl StackTree {
         }
     }
 
-    /// Which events of regions the tree has, by name: `region-time`, `region-page-faults`. All, unless this chooses before
-    /// the first batch.
+    /// Which events of regions the tree has, by name: `region-time`, `region-page-faults`. All, unless this chooses
+    /// before the first batch.
     #[must_use]
     pub fn with_region_events(mut self, names: impl IntoIterator<Item = String>) -> Self {
         self.regions.chosen = RegionEvents::Named(names.into_iter().collect());
         self
     }
 
-    /// Has every thread's regions stand below the thread, which is one of these tasks, and not those of all threads below
-    /// their program: what threads counted is in the last batch. Chosen before the first batch.
+    /// Has every thread's regions stand below the thread, which is one of these tasks, and not those of all threads
+    /// below their program: what threads counted is in the last batch. Chosen before the first batch.
     #[must_use]
     pub fn with_regions_of_threads(mut self, tasks: &[Task]) -> Self {
         self.regions.threads = Some(tasks.iter().map(|task| (task.tid.cast_unsigned(), task.clone())).collect());
@@ -506,8 +507,8 @@ impl StackTree {
         !self.is_stale
     }
 
-    /// Makes paths anew: those of frames that turned out to be other ones, and those of what a model counted, as which path has
-    /// how much depends on all of it. It takes the longer the more was sampled.
+    /// Makes paths anew: those of frames that turned out to be other ones, and those of what a model counted, as which
+    /// path has how much depends on all of it. It takes the longer the more was sampled.
     pub fn settle(&mut self) {
         if std::mem::take(&mut self.is_stale) {
             self.refresh();
@@ -522,7 +523,8 @@ impl StackTree {
         self.regions.add_all(&mut self.tree, self.place);
     }
 
-    /// The tree so far; of a model, and of frames that turned out to be other ones, as it was [settled](Self::settle) last.
+    /// The tree so far; of a model, and of frames that turned out to be other ones, as it was [settled](Self::settle)
+    /// last.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }

@@ -1,5 +1,5 @@
-//! Says what a thread waited for while it was on no CPU, by the functions in its stack: the kernel's, and those of the C library
-//! that wait for a futex.
+//! Says what a thread waited for while it was on no CPU, by the functions in its stack: the kernel's, and those of the
+//! C library that wait for a futex.
 
 use super::StackFrame;
 use crate::profile::{FrameId, FrameKind, NodeRef};
@@ -35,7 +35,8 @@ pub enum WaitReason {
     Unknown,
 }
 
-/// Beginnings of the names of kernel functions in which threads wait, and for what. Of a stack the innermost of them counts.
+/// Beginnings of the names of kernel functions in which threads wait, and for what. Of a stack the innermost of them
+/// counts.
 const KERNEL_FUNCTIONS: [(&str, WaitReason); 44] = [
     ("futex_", WaitReason::Futex),
     ("do_futex", WaitReason::Futex),
@@ -112,8 +113,8 @@ impl WaitReason {
         }
     }
 
-    /// What is waited for in a stack, by its innermost function and by those that called it. Who calls the kernel for a futex
-    /// knows what it stands for.
+    /// What is waited for in a stack, by its innermost function and by those that called it. Who calls the kernel for a
+    /// futex knows what it stands for.
     pub fn called_by(innermost: Option<Self>, caller: Option<Self>) -> Option<Self> {
         match innermost {
             Some(Self::Futex) => caller.filter(|caller| caller.may_be_futex()).or(innermost),
@@ -121,7 +122,8 @@ impl WaitReason {
         }
     }
 
-    /// Whether it is what a futex may stand for: functions of programs say so before they wait, and may wait for something else.
+    /// Whether it is what a futex may stand for: functions of programs say so before they wait, and may wait for
+    /// something else.
     pub fn may_be_futex(self) -> bool {
         matches!(self, Self::Lock | Self::Condition | Self::Thread | Self::Semaphore | Self::Barrier)
     }
@@ -157,8 +159,8 @@ pub const OFF_CPU: &str = "off-cpu";
 /// How the name of the frame begins that says who woke a thread: `[woken by worker]`.
 pub const WOKEN_BY: &str = "[woken by ";
 
-/// The innermost function of the program above a node of what a thread waited for: not one of the kernel or of the C library,
-/// which wait for others.
+/// The innermost function of the program above a node of what a thread waited for: not one of the kernel or of the C
+/// library, which wait for others.
 pub fn waiting_function(wait: &NodeRef<'_>) -> Option<FrameId> {
     wait.ancestors().find(is_of_program).map(|caller| caller.frame_id())
 }

@@ -10,8 +10,8 @@ struct WeightSums {
     squares: f64,
 }
 
-/// What the samples of each event tell. Where the kernel chooses periods (`-F` of an event that comes in bursts), a few samples may stand for most
-/// of what happened.
+/// What the samples of each event tell. Where the kernel chooses periods (`-F` of an event that comes in bursts), a few
+/// samples may stand for most of what happened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SampleWorth(Vec<WeightSums>);
 
@@ -28,8 +28,8 @@ impl SampleWorth {
         sums.squares += weight * weight;
     }
 
-    /// What one sample of an event is worth, at most 1: `(sum of weights)² / (n * sum of squares)` (L. Kish, "Survey Sampling", 1965,
-    /// chapter 11.7). 1 where nothing is known.
+    /// What one sample of an event is worth, at most 1: `(sum of weights)² / (n * sum of squares)` (L. Kish, "Survey
+    /// Sampling", 1965, chapter 11.7). 1 where nothing is known.
     pub fn of(&self, event: usize) -> f64 {
         let worth = |sums: &WeightSums| sums.weights * sums.weights / (sums.samples * sums.squares);
         self.0.get(event).map(worth).filter(|worth| worth.is_finite()).map_or(1.0, |worth| worth.min(1.0))

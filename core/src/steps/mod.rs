@@ -20,15 +20,16 @@ use crate::rates::Confidence;
 pub struct LevelChange {
     /// By how much the level changes: the mean without outliers, or the median of asv's method.
     pub by: f64,
-    /// The interval of that, at the confidence asked for, if there is a step at all; `None` where the values of a step don't
-    /// tell how far its level may be off.
+    /// The interval of that, at the confidence asked for, if there is a step at all; `None` where the values of a step
+    /// don't tell how far its level may be off.
     pub interval: Option<(f64, f64)>,
     /// The probability that noise alone leads to as clear a change; see [`ChangeEvidence::chance`].
     pub chance: f64,
 }
 
-/// How each step differs from the one before it: one change less than there are steps. The values, the weights and the method are
-/// those that the steps were found in and by. The levels of asv's method have outliers in them, and so have their changes.
+/// How each step differs from the one before it: one change less than there are steps. The values, the weights and the
+/// method are those that the steps were found in and by. The levels of asv's method have outliers in them, and so have
+/// their changes.
 pub fn changes(
     values: &[Option<f64>],
     weights: Option<&[Option<f64>]>,

@@ -149,8 +149,8 @@ fn receive(socket: &OwnedFd) -> Option<Vec<u8>> {
     Some(message)
 }
 
-/// Whether the kernel lets this process listen; `None` if it doesn't say. It tells of tasks that end from the request on, and says
-/// this later.
+/// Whether the kernel lets this process listen; `None` if it doesn't say. It tells of tasks that end from the request
+/// on, and says this later.
 fn is_accepted(mut receive: impl FnMut() -> Option<Vec<u8>>, sums: &mut EndedSums) -> Option<bool> {
     loop {
         let message = receive()?;

@@ -64,8 +64,8 @@ impl Family {
         living.into_iter().filter(is_unknown).collect()
     }
 
-    /// Whether a process outside of the tree is of the command: its parent has ended, and it is in a group or session of the command's.
-    /// `adopter` is what is its parent now, where that could be read.
+    /// Whether a process outside of the tree is of the command: its parent has ended, and it is in a group or session
+    /// of the command's. `adopter` is what is its parent now, where that could be read.
     pub(super) fn has_orphan(&mut self, pid: i32, stat: &Stat, adopter: Option<&Stat>) -> bool {
         let is_own = [stat.group, stat.session].iter().any(|id| self.own.contains(id));
         let is_shared = self.shared.contains(&stat.group);
@@ -81,8 +81,8 @@ impl Family {
         is_own || adopter.is_some_and(|adopter| self.is_adopted(pid, stat, adopter))
     }
 
-    /// Whether a process was started by another one than its parent. It has its session from who started it, or has begun it itself; where
-    /// init is in the same session, as in containers, the group has to tell.
+    /// Whether a process was started by another one than its parent. It has its session from who started it, or has
+    /// begun it itself; where init is in the same session, as in containers, the group has to tell.
     fn is_adopted(&self, pid: i32, stat: &Stat, adopter: &Stat) -> bool {
         let is_not = |id: i32, of_adopter: i32| id != of_adopter && id != pid;
         let is_later = self.began.is_some_and(|(began, _)| stat.began > began);

@@ -18,7 +18,8 @@ use super::{ThreadReader, ThreadSnapshot};
 
 /// How often threads are looked at.
 const LOOK_PERIOD: Duration = Duration::from_millis(50);
-/// Reading takes one part in so many of a CPU at most, and looks alone, of which fewer say nearly as much, a smaller one.
+/// Reading takes one part in so many of a CPU at most, and looks alone, of which fewer say nearly as much, a smaller
+/// one.
 const MOST_TIME: u32 = 100;
 const MOST_LOOKS: u32 = 800;
 /// The longest pause, in intervals of a second or more: an older list tells nobody anything.
@@ -159,8 +160,8 @@ fn longest(pause: Duration, interval: Duration) -> Duration {
     pause.min(LONGEST_PAUSE * interval.max(Duration::from_secs(1)))
 }
 
-/// When to begin the snapshot after one that began `at` and took so long: before the end of an interval, so that it is there by
-/// then, and not before the last one is paid for. A late one doesn't make short ones after it.
+/// When to begin the snapshot after one that began `at` and took so long: before the end of an interval, so that it is
+/// there by then, and not before the last one is paid for. A late one doesn't make short ones after it.
 fn next_snapshot(at: Duration, interval: Duration, took: Duration, paid: Duration) -> Duration {
     let lead = (LEAST_LEAD + 2 * took).min(interval / 4);
     let ended = (at + interval / 2).max(paid + lead).as_nanos().checked_div(interval.as_nanos());
@@ -186,7 +187,8 @@ mod tests {
     fn reading_takes_a_small_part_of_a_cpu() {
         let (ms, second) = (Duration::from_millis, Duration::from_secs(1));
         let pauses = [(0, 900), (1, 900), (1, 250), (40, 9000)].map(|(cost, due)| pause(ms(cost), ms(due), second));
-        // Few threads: looks every 50 ms. Many: every 800 ms, with snapshots in time. Very many: none in three intervals.
+        // Few threads: looks every 50 ms. Many: every 800 ms, with snapshots in time. Very many: none in three
+        // intervals.
         assert_eq!(pauses, [ms(50), ms(800), ms(250), ms(3000)]);
     }
 
@@ -195,7 +197,8 @@ mod tests {
         let (ms, second) = (Duration::from_millis, Duration::from_secs(1));
         let next = |at: u64, took: u64, paid: u64| next_snapshot(ms(at), second, ms(took), ms(paid)).as_millis();
         assert_eq!([next(0, 5, 5), next(980, 5, 985), next(1980, 45, 2025)], [980, 1980, 2900]);
-        // On a busy machine it comes late, and the next one in time; one that came very late is that of the next interval.
+        // On a busy machine it comes late, and the next one in time; one that came very late is that of the next
+        // interval.
         assert_eq!([next(1300, 0, 1300), next(1600, 0, 1600), next(1600, 600, 2200)], [1990, 2990, 2750]);
         // Very many threads: what a snapshot costs is paid first.
         assert_eq!(next(980, 20, 3000), 3950);

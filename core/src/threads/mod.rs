@@ -7,8 +7,9 @@
 //!                                  └─ ThreadSnapshot, all cumulative ─ with a round ─ ThreadUse between two
 //! ```
 //!
-//! Whole machines are read by process, as they may have thousands of threads: with the CPU time of all their threads, and
-//! with the state of those that have one thread only. For root, the kernel tells what ended between two looks (`taskstats`).
+//! Whole machines are read by process, as they may have thousands of threads: with the CPU time of all their threads,
+//! and with the state of those that have one thread only. For root, the kernel tells what ended between two looks
+//! (`taskstats`).
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -50,12 +51,12 @@ pub struct ThreadSnapshot {
     /// Threads beyond [`MOST_THREADS`], of which nothing is said.
     #[serde(default, skip_serializing_if = "is_default")]
     pub left_out: usize,
-    /// CPU time of all of the target, with threads and children that have ended and those that are left out; of a machine, how
-    /// long its CPUs were busy. `None` of single threads, and where the kernel doesn't say.
+    /// CPU time of all of the target, with threads and children that have ended and those that are left out; of a
+    /// machine, how long its CPUs were busy. `None` of single threads, and where the kernel doesn't say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_ns: Option<CpuNs>,
-    /// How long all CPUs together were busy since the machine runs, where the target isn't the machine; `None` where the kernel
-    /// doesn't say.
+    /// How long all CPUs together were busy since the machine runs, where the target isn't the machine; `None` where
+    /// the kernel doesn't say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_busy_ns: Option<CpuNs>,
     /// How long each CPU of a machine was busy since the machine runs, by its number.
@@ -64,12 +65,12 @@ pub struct ThreadSnapshot {
     /// Memory, load and disks of a machine; `None` of other targets, and where the kernel doesn't say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<MachineResources>,
-    /// Processes of a machine that have ended since the measurement began, by name: those that used some CPU time. Empty where the
-    /// kernel doesn't say.
+    /// Processes of a machine that have ended since the measurement began, by name: those that used some CPU time.
+    /// Empty where the kernel doesn't say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended: Vec<EndedProcesses>,
-    /// Threads that ended since the snapshot before, as they were seen last; empty of a machine. Those that the snapshot before
-    /// doesn't have aren't told where they used next to no CPU time.
+    /// Threads that ended since the snapshot before, as they were seen last; empty of a machine. Those that the
+    /// snapshot before doesn't have aren't told where they used next to no CPU time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_threads: Vec<ThreadReading>,
     /// The first snapshot of a run, from which on times count, where this one came before any round had that.
@@ -80,8 +81,8 @@ pub struct ThreadSnapshot {
 }
 
 impl ThreadSnapshot {
-    /// Adds to a snapshot the threads that ended before an earlier one, which isn't kept: as many as a snapshot holds, those with most CPU
-    /// time; and the first snapshot that it has.
+    /// Adds to a snapshot the threads that ended before an earlier one, which isn't kept: as many as a snapshot holds,
+    /// those with most CPU time; and the first snapshot that it has.
     pub fn take_ended(later: &mut Arc<Self>, earlier: &Self) {
         if earlier.first.is_some() {
             Arc::make_mut(later).first.clone_from(&earlier.first);
@@ -137,8 +138,8 @@ pub struct ThreadReading {
     /// Memory that the process has in RAM, in bytes; 0 of all but the first thread.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resident: u64,
-    /// The most memory that the process was seen to have so far, in bytes, where that is more than it has now; 0 of all but the first
-    /// thread.
+    /// The most memory that the process was seen to have so far, in bytes, where that is more than it has now; 0 of all
+    /// but the first thread.
     #[serde(default, skip_serializing_if = "is_default")]
     pub most_resident: u64,
     /// Page faults, minor and major.

@@ -23,12 +23,14 @@ pub struct ProcessDetails {
     /// The name of its user, or the number of one without a name.
     #[serde(default)]
     pub user: String,
-    /// Its command line, with blanks between the arguments, no longer than 512 characters. A thread of the kernel has none.
+    /// Its command line, with blanks between the arguments, no longer than 512 characters. A thread of the kernel has
+    /// none.
     #[serde(default)]
     pub command: String,
 }
 
-/// Reads each process twice, as one that has just begun may still be a copy of its parent, and again once its name changes.
+/// Reads each process twice, as one that has just begun may still be a copy of its parent, and again once its name
+/// changes.
 #[derive(Debug, Default)]
 pub(super) struct ProcessReader {
     known: BTreeMap<ThreadId, KnownProcess>,

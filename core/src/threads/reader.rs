@@ -76,8 +76,8 @@ impl UsedBefore {
     }
 }
 
-/// So many threads are looked for in what the processes of a family start. Of each process no more count than a snapshot holds:
-/// one with very many doesn't hide what it starts.
+/// So many threads are looked for in what the processes of a family start. Of each process no more count than a
+/// snapshot holds: one with very many doesn't hide what it starts.
 const MOST_OF_CHILDREN: usize = 4 * MOST_THREADS;
 
 /// The most threads that are asked for the processes that they started.
@@ -113,7 +113,8 @@ impl FamilyTree {
     }
 }
 
-/// What the kernel's scheduler says in `schedstat`: time on a CPU and waiting for one, and how often the thread was given one.
+/// What the kernel's scheduler says in `schedstat`: time on a CPU and waiting for one, and how often the thread was
+/// given one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SchedStat {
     cpu: CpuNs,
@@ -178,8 +179,8 @@ impl ThreadReader {
         self.read();
     }
 
-    /// What `stat` says of each thread, each seen once more. Of a target that has ended it is what was said last: what used the
-    /// CPU until then is not to be missing at the end.
+    /// What `stat` says of each thread, each seen once more. Of a target that has ended it is what was said last: what
+    /// used the CPU until then is not to be missing at the end.
     fn read(&mut self) -> Vec<(Place, Stat)> {
         // First, so that what ends meanwhile isn't taken for one that lived then.
         self.ended.iter_mut().for_each(EndedWatch::read);
@@ -226,7 +227,8 @@ impl ThreadReader {
         if self.target == ThreadTarget::Machine && stat.threads > 1 {
             return;
         }
-        // Who runs is nowhere; the file of who has just begun to run would say where it was. It may have ended by the next look.
+        // Who runs is nowhere; the file of who has just begun to run would say where it was. It may have ended by the
+        // next look.
         let within = if stat.state == 'R' { String::new() } else { self.within(place) };
         if stat.state == 'R' && self.target != ThreadTarget::Machine {
             self.scheduled(place, stat);
@@ -291,7 +293,8 @@ impl ThreadReader {
         gone.into_iter().map(|(place, stat)| self.reading(&place, stat)).collect()
     }
 
-    /// Keeps as many as a snapshot holds: those that used most CPU time since the last one, and those of the kernel last.
+    /// Keeps as many as a snapshot holds: those that used most CPU time since the last one, and those of the kernel
+    /// last.
     fn keep_busiest(&mut self, read: &mut Vec<(Place, Stat)>) {
         let before =
             std::mem::replace(&mut self.used, read.iter().map(|one| (id(&one.0, &one.1), one.1.cpu())).collect());
@@ -301,8 +304,9 @@ impl ThreadReader {
         read.sort_by_key(|(place, _)| (place.pid, place.tid));
     }
 
-    /// CPU time of all of the target, with that of threads that a snapshot has no room for: of all its processes; of a machine, by
-    /// how long its CPUs were busy, also those that are offline now. Of a process that is gone it is what was said last.
+    /// CPU time of all of the target, with that of threads that a snapshot has no room for: of all its processes; of a
+    /// machine, by how long its CPUs were busy, also those that are offline now. Of a process that is gone it is what
+    /// was said last.
     fn all(&mut self, threads: &[ThreadReading], pids: &[i32], ticks: &[CpuTicks]) -> Option<CpuNs> {
         match &self.target {
             ThreadTarget::Machine => {
@@ -321,7 +325,8 @@ impl ThreadReader {
                 self.of_processes =
                     read.into_iter().filter_map(|(pid, ticks)| Some((pid, ticks.or_else(|| before(&pid))?))).collect();
                 let all = self.of_processes.values().copied().fold(ClockTicks(0), ClockTicks::add).cpu_time();
-                // What was said last of a process that is gone may be older than what its threads were seen to have used.
+                // What was said last of a process that is gone may be older than what its threads were seen to have
+                // used.
                 let of_threads = threads.iter().map(|thread| thread.cpu_ns.0).sum();
                 Some(if is_gone { all.max(CpuNs(of_threads)) } else { all })
             }
@@ -634,7 +639,8 @@ mod tests {
         let pids =
             |snapshot: &ThreadSnapshot| snapshot.threads.iter().map(|thread| thread.pid).collect::<BTreeSet<_>>();
         assert_eq!(pids(&reader.snapshot(WallNs(0))), BTreeSet::from([7, 9]));
-        // Another child came and went, and left process 12 in the group of the command, and 13 has nothing to do with it.
+        // Another child came and went, and left process 12 in the group of the command, and 13 has nothing to do with
+        // it.
         let of = |ids: &str| stat("orphan", 'R', [2, 0, 0, 0], 900, 3).replace(" R 1 7 7 ", ids);
         write(
             &root,

@@ -47,8 +47,8 @@ const DISK_WAITS: [&str; 24] = [
 ];
 
 impl WaitKind {
-    /// A wait that signals don't end may be one for the kernel itself, such as RCU: it is one for a disk where the function says
-    /// so, or where the kernel counted time of it.
+    /// A wait that signals don't end may be one for the kernel itself, such as RCU: it is one for a disk where the
+    /// function says so, or where the kernel counted time of it.
     fn of(state: char, within: &str, has_blocked: bool) -> Self {
         let is_in = |functions: &[&str]| functions.iter().any(|function| within.contains(function));
         match state {
@@ -94,15 +94,18 @@ pub struct ThreadUse<'a> {
     pub cpu: f64,
     /// The part of the time in which it waited for a CPU, as the kernel has it; `None` where it doesn't say.
     pub delay: Option<f64>,
-    /// CPU time of its children that ended and that it waited for in the time, as a number of CPUs; what they used before the time counts, too.
+    /// CPU time of its children that ended and that it waited for in the time, as a number of CPUs; what they used
+    /// before the time counts, too.
     pub ended_children: f64,
     /// Page faults a second.
     pub faults: f64,
     /// How often a second it was given a CPU; `None` where the kernel doesn't say.
     pub switches: Option<f64>,
-    /// Memory of its process in bytes, the most that was seen in the time; 0 of all but the first thread, and where it isn't known.
+    /// Memory of its process in bytes, the most that was seen in the time; 0 of all but the first thread, and where it
+    /// isn't known.
     pub memory: u64,
-    /// Whether its waits that signals don't end are those for disks: by the kernel's account, or by all whose function is known.
+    /// Whether its waits that signals don't end are those for disks: by the kernel's account, or by all whose function
+    /// is known.
     pub has_blocked: bool,
     /// What it was seen doing, most first.
     pub looks: Vec<LooksSince<'a>>,
@@ -115,9 +118,9 @@ const LIVED_ALL: f64 = 0.98;
 pub const LEAST_LOOKS: u32 = 10;
 
 impl<'a> ThreadUse<'a> {
-    /// The part of the time in which it was ready and had no CPU, by the kernel's account. The kernel counts a wait when it
-    /// ends, with what of it was before the earlier snapshot: so it is no more than the time in which it was on no CPU, nor
-    /// than looks at it can have missed. `None` where the kernel doesn't say.
+    /// The part of the time in which it was ready and had no CPU, by the kernel's account. The kernel counts a wait
+    /// when it ends, with what of it was before the earlier snapshot: so it is no more than the time in which it was on
+    /// no CPU, nor than looks at it can have missed. `None` where the kernel doesn't say.
     pub fn ready(&self) -> Option<f64> {
         let most = (self.most_runnable() * self.lived).min(1.0);
         self.delay.map(|delay| delay.min((most - self.cpu).max(0.0)))
@@ -148,8 +151,9 @@ impl<'a> ThreadUse<'a> {
         self.looks.iter().map(|looks| looks.times).sum()
     }
 
-    /// The part of all the time in which it waited for something of this kind; `None` where too few looks tell that, and of one that
-    /// has ended. The time on a CPU and ready for one is exact, so looks only say what the rest was spent on.
+    /// The part of all the time in which it waited for something of this kind; `None` where too few looks tell that,
+    /// and of one that has ended. The time on a CPU and ready for one is exact, so looks only say what the rest was
+    /// spent on.
     pub fn waits(&self, kind: WaitKind) -> Option<f64> {
         let is_known = self.times_looked_at() >= LEAST_LOOKS && !self.thread.is_defunct();
         is_known.then(|| self.part_lived() * self.wait_share(kind))
@@ -160,9 +164,10 @@ impl<'a> ThreadUse<'a> {
         if self.lived > LIVED_ALL { 1.0 } else { self.lived }
     }
 
-    /// The part of the time in which it waited for anything but a CPU. Of one that lived all the time it is what the kernel's account
-    /// of its time on a CPU and ready for one leaves; but no more than looks allow, as time that a hypervisor takes is in no account. Of
-    /// others it is how often it was seen so, and no more than that account leaves.
+    /// The part of the time in which it waited for anything but a CPU. Of one that lived all the time it is what the
+    /// kernel's account of its time on a CPU and ready for one leaves; but no more than looks allow, as time that a
+    /// hypervisor takes is in no account. Of others it is how often it was seen so, and no more than that account
+    /// leaves.
     pub fn waited_at_all(&self) -> f64 {
         let (running, looks) = self.waited(WaitKind::Nothing);
         let (seen, left) = (1.0 - running, (1.0 - self.cpu - self.ready().unwrap_or(0.0)).max(0.0));
@@ -181,8 +186,8 @@ impl<'a> ThreadUse<'a> {
         if seen > 0.0 { share / seen * self.waited_at_all() } else { 0.0 }
     }
 
-    /// Where in the kernel it slept or waited most, and for what part of all the time, if looks tell that; `None` where it never did
-    /// or that isn't known.
+    /// Where in the kernel it slept or waited most, and for what part of all the time, if looks tell that; `None` where
+    /// it never did or that isn't known.
     pub fn most_within(&self) -> Option<(&'a str, Option<f64>)> {
         let most = self.looks.iter().find(|looks| looks.state != 'R' && !looks.within.is_empty())?;
         let all = self.times_looked_at();
@@ -190,7 +195,8 @@ impl<'a> ThreadUse<'a> {
         (!self.thread.is_defunct()).then(|| (most.within, (all >= LEAST_LOOKS).then(part)))
     }
 
-    /// Whether it waited for disks wherever the kernel says in what it was: one that has gone on when that is read says nothing.
+    /// Whether it waited for disks wherever the kernel says in what it was: one that has gone on when that is read says
+    /// nothing.
     fn waits_for_disks(looks: &[LooksSince<'_>]) -> bool {
         let mut named = looks.iter().filter(|looks| looks.state == 'D' && !looks.within.is_empty()).peekable();
         named.peek().is_some() && named.all(|looks| looks.kind(false) == WaitKind::Disk)
@@ -241,8 +247,8 @@ fn looks_since<'a>(earlier: &[ThreadLooks], later: &'a [ThreadLooks]) -> Vec<Loo
     looks
 }
 
-/// Counts sleeps whose function isn't known as those of which it is: the kernel keeps some threads on its queues for a while, and
-/// then doesn't say.
+/// Counts sleeps whose function isn't known as those of which it is: the kernel keeps some threads on its queues for a
+/// while, and then doesn't say.
 fn share_out_unnamed(looks: &mut Vec<LooksSince<'_>>) {
     let sleeps = |looks: &[LooksSince<'_>], is_named: bool| -> u32 {
         let of = looks.iter().filter(|looks| looks.state == 'S' && looks.within.is_empty() != is_named);
@@ -269,14 +275,14 @@ pub struct Uses<'a> {
     pub living: Vec<ThreadUse<'a>>,
     /// Each thread that ended before the last snapshot, as far as it was read; the last one to end first.
     pub ended: Vec<ThreadUse<'a>>,
-    /// How often the one that was looked at most was.
+    /// The largest number of looks at one thread.
     pub looks: u32,
 }
 
-/// What threads did between the first and the last of these snapshots, which stand in the order of time. A thread that began
-/// between them has done all of it since: one that an earlier snapshot doesn't have, which has all that lived then. Where each of
-/// those leaves some out, a thread is told from when it was first read. Where the last one leaves some out, none has ended but
-/// those that were seen to. Empty where no time passed.
+/// What threads did between the first and the last of these snapshots, which stand in the order of time. A thread that
+/// began between them has done all of it since: one that an earlier snapshot doesn't have, which has all that lived
+/// then. Where each of those leaves some out, a thread is told from when it was first read. Where the last one leaves
+/// some out, none has ended but those that were seen to. Empty where no time passed.
 pub fn uses<'a>(snapshots: &[&'a ThreadSnapshot]) -> Uses<'a> {
     let [earlier, between @ .., later] = snapshots else { return Uses::default() };
     if later.at_ns <= earlier.at_ns {
@@ -324,8 +330,9 @@ fn keep_most_memory(uses: &mut Uses<'_>, snapshots: &[&ThreadSnapshot]) {
     }
 }
 
-/// What each thread of these snapshots had done before what counts: what the first one says, nothing if it began after one that
-/// leaves none out, or else what was read of it first. One that was read once and has ended has no base where that isn't known.
+/// What each thread of these snapshots had done before what counts: what the first one says, nothing if it began after
+/// one that leaves none out, or else what was read of it first. One that was read once and has ended has no base where
+/// that isn't known.
 fn bases<'a>(snapshots: &[&'a ThreadSnapshot], none: &'a ThreadReading) -> FxHashMap<ThreadId, &'a ThreadReading> {
     let mut bases = FxHashMap::default();
     let mut is_new = false;
@@ -341,8 +348,8 @@ fn bases<'a>(snapshots: &[&'a ThreadSnapshot], none: &'a ThreadReading) -> FxHas
     bases
 }
 
-/// Where looks in the time are too few to tell what a thread waits for, takes those before it as well: as far back as they have to
-/// reach, of these snapshots, the newest first.
+/// Where looks in the time are too few to tell what a thread waits for, takes those before it as well: as far back as
+/// they have to reach, of these snapshots, the newest first.
 pub fn take_older_looks<'a>(threads: &mut [ThreadUse<'a>], older: impl Iterator<Item = &'a ThreadSnapshot>) {
     for snapshot in older {
         let mut few = threads.iter_mut().filter(|thread| thread.times_looked_at() < LEAST_LOOKS).peekable();
@@ -359,9 +366,9 @@ pub fn take_older_looks<'a>(threads: &mut [ThreadUse<'a>], older: impl Iterator<
     }
 }
 
-/// CPU time between two snapshots of children that ended, in seconds. What a child had used before the earlier one is not part of
-/// it, although its parent is told all of it at once. Where a snapshot had no room for all, it is that of parents in both: what
-/// others were told, they may have been told before.
+/// CPU time between two snapshots of children that ended, in seconds. What a child had used before the earlier one is
+/// not part of it, although its parent is told all of it at once. Where a snapshot had no room for all, it is that of
+/// parents in both: what others were told, they may have been told before.
 pub fn of_ended_children(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> f64 {
     let ids = |snapshot: &ThreadSnapshot| snapshot.threads.iter().map(ThreadReading::id).collect::<FxHashSet<_>>();
     let (living, before) = (ids(later), ids(earlier));
@@ -412,12 +419,13 @@ mod tests {
         let waited =
             [WaitKind::Nothing, WaitKind::Lock, WaitKind::Disk, WaitKind::Sleep].map(|kind| uses[0].waited(kind));
         assert_eq!(waited, [(0.25, 40), (0.5, 40), (0.25, 40), (0.0, 40)]);
-        // It ran for half of the time, though at a quarter of the looks only, and was ready for 0.03 of it: the waits have the rest.
+        // It ran for half of the time, though at a quarter of the looks only, and was ready for 0.03 of it: the waits
+        // have the rest.
         assert_eq!(uses[0].most_within().unwrap().1.map(|part| (part * 300.0).round()), Some(94.0));
         let waits = [WaitKind::Lock, WaitKind::Disk, WaitKind::Sleep].map(|kind| uses[0].waits(kind).unwrap());
         assert_eq!(waits.map(|part| (part * 300.0).round()), [94.0, 47.0, 0.0]);
-        // Ready: 0.05 by the kernel, but it ran at a quarter of the looks only, and for half of the time. Of 40 looks a quarter may be
-        // 0.25 + 3 * 0.068 + 0.075 = 0.53.
+        // Ready: 0.05 by the kernel, but it ran at a quarter of the looks only, and for half of the time. Of 40 looks a
+        // quarter may be 0.25 + 3 * 0.068 + 0.075 = 0.53.
         assert!((uses[0].ready().unwrap() - 0.0304).abs() < 1e-4);
         assert_eq!(uses[1].ready(), Some(0.01));
         assert_eq!((uses[0].faults, uses[0].switches), (100.0, Some(50.0)));

@@ -3,13 +3,13 @@
 use super::{Coverage, KnownCount, ValidatedEvent};
 use crate::rates::Confidence;
 
-/// A conclusion by chance comes no more often than this of each kind of interval: of events' totals, of their intervals, and of both of all
-/// events together.
+/// A conclusion by chance comes no more often than this of each kind of interval: of events' totals, of their
+/// intervals, and of both of all events together.
 const ALPHA: f64 = 0.05;
 
-/// How far always-on counts may be from known ones: hardware counts an instruction or a branch more an interrupt (V. Weaver, D.
-/// Terpstra, S. Moore, "Non-determinism and overcount on modern hardware performance counter implementations", ISPASS 2013),
-/// which are a few thousand a second.
+/// How far always-on counts may be from known ones: hardware counts an instruction or a branch more an interrupt (V.
+/// Weaver, D. Terpstra, S. Moore, "Non-determinism and overcount on modern hardware performance counter
+/// implementations", ISPASS 2013), which are a few thousand a second.
 const KNOWN_WITHIN: f64 = 0.001;
 
 /// So many intervals are needed to say that they hold: with fewer none is missed by chance (more than `ALPHA`), even if

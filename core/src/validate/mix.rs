@@ -5,9 +5,9 @@
 //!        count    walk      branch      count    walk      branch    ...    each of another length
 //! ```
 //!
-//! Events happen at other rates in each kind of part, so that what is counted in turns misses some of them. The loops are
-//! written in assembly on x86-64 and AArch64: how many instructions and branches they execute is no compiler's choice.
-//! On other machines they are plain Rust, and nothing is known.
+//! Events happen at other rates in each kind of part, so that what is counted in turns misses some of them. The loops
+//! are written in assembly on x86-64 and AArch64: how many instructions and branches they execute is no compiler's
+//! choice. On other machines they are plain Rust, and nothing is known.
 
 use std::hint::black_box;
 
@@ -28,8 +28,8 @@ const MEMORY: usize = 32 << 20;
 /// Words from one access to the next: another page and another line each time; odd, so that it comes to all words.
 const STRIDE: u64 = 521;
 
-/// The generator that branches go by: D. E. Knuth's for 64 bits ("MMIX", in "The Art of Computer Programming", volume 2,
-/// 3.3.4), and a bit of it that no branch predictor can learn.
+/// The generator that branches go by: D. E. Knuth's for 64 bits ("MMIX", in "The Art of Computer Programming", volume
+/// 2, 3.3.4), and a bit of it that no branch predictor can learn.
 const FACTOR: u64 = 6_364_136_223_846_793_005;
 const STEP: u64 = 1_442_695_040_888_963_407;
 const BIT: u64 = 1 << 62;
@@ -65,8 +65,8 @@ fn parts(length: u32) -> impl Iterator<Item = MixPart> {
     })
 }
 
-/// Runs a mix of this length, in parts of [`FULL`]; at 0 it only makes its memory. Returns what it computed, so that it is
-/// computed.
+/// Runs a mix of this length, in parts of [`FULL`]; at 0 it only makes its memory. Returns what it computed, so that it
+/// is computed.
 pub fn run(length: u32) -> u64 {
     // Not of zeros, which the kernel would make only when they are read.
     let (memory, mut random, mut result) = (vec![1_u8; MEMORY], 1, 0_u64);

@@ -1,8 +1,8 @@
 //! Validates the intervals of multiplexed counts on this machine, against counts that had a counter all the time.
 //!
-//! A command runs several times with all events in turns on the counters, as any measurement counts them, and between these
-//! runs as often with each event on a counter all the time. As many events as leave the others a counter are pinned in a run,
-//! and the others still take turns, so that the command has the same cost of turns and reads:
+//! A command runs several times with all events in turns on the counters, as any measurement counts them, and between
+//! these runs as often with each event on a counter all the time. As many events as leave the others a counter are
+//! pinned in a run, and the others still take turns, so that the command has the same cost of turns and reads:
 //!
 //! ```text
 //! round 0    turns   a b   c d   start
@@ -10,9 +10,9 @@
 //! round 2    c d     start turns a b         hits what is estimated and what is true alike
 //! ```
 //!
-//! What a run of turns counted in truth isn't known then, only what other runs did, and by how much they differ: in all, and
-//! in what CPU time a report interval took. Where few counters are emulated (`--counters`) the truth is counted beside, in the
-//! same run, and known exactly.
+//! What a run of turns counted in truth isn't known then, only what other runs did, and by how much they differ: in
+//! all, and in what CPU time a report interval took. Where few counters are emulated (`--counters`) the truth is
+//! counted beside, in the same run, and known exactly.
 //!
 //! `start` is a run of the [built-in mix](mix) at no length: what is left of the mix without it is known exactly.
 
@@ -215,8 +215,8 @@ impl Counted {
 /// Why a validation ends before its last run.
 type UnfinishedValidation = Unfinished<Error>;
 
-/// Runs the command of a measurement in turns with runs that tell the truth. `progress` is told of each run, from 0, and
-/// how many there will be. Signals end it.
+/// Runs the command of a measurement in turns with runs that tell the truth. `progress` is told of each run, from 0,
+/// and how many there will be. Signals end it.
 ///
 /// # Errors
 /// Returns the errors of measuring.
@@ -307,7 +307,8 @@ fn repeated(
 }
 
 /// Sets of events that are counted all the time together. The kernel says which fit, but not that somebody else holds a
-/// counter: a set of which some have to wait in a run is divided. An event that waits alone has no truth, and is in no set.
+/// counter: a set of which some have to wait in a run is divided. An event that waits alone has no truth, and is in no
+/// set.
 fn pinned_sets(
     measurement: &Measurement,
     events: Vec<RowIndex>,
@@ -332,8 +333,8 @@ fn pinned_sets(
     Ok(sets)
 }
 
-/// Sets of events of which each PMU counts those that are its own at once, with one more beside where there are others: these are
-/// to take turns there.
+/// Sets of events of which each PMU counts those that are its own at once, with one more beside where there are others:
+/// these are to take turns there.
 fn fitting_sets(all: &[Event], events: Vec<RowIndex>, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<Vec<RowIndex>> {
     let mut sets: Vec<Vec<RowIndex>> = Vec::new();
     for &event in &events {

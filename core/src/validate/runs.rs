@@ -1,7 +1,7 @@
 //! Runs a command once, and keeps what each event counted in all of the run and in each of its intervals.
 //!
-//! Rounds are kept while the command runs, and estimated when it has ended: an estimator must not take the CPU from what
-//! it is judged by.
+//! Rounds are kept while the command runs, and estimated when it has ended: an estimator must not take the CPU from
+//! what it is judged by.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -167,8 +167,8 @@ fn interval(monitor: &Monitor, row: &Row<'_>, before: &mut Before) -> StretchCou
     StretchCounts { scaled: point.and_then(|point| point.raw), best: point.and_then(|point| point.best()), truth, span }
 }
 
-/// The same measurement with some of its events pinned to counters; the others still take turns, so that what turns cost the
-/// command is the same.
+/// The same measurement with some of its events pinned to counters; the others still take turns, so that what turns
+/// cost the command is the same.
 pub(super) fn pinned(measurement: &Measurement, set: &[RowIndex]) -> Measurement {
     let events = measurement.plan.events.iter().enumerate().map(|(place, event)| {
         let mut event = event.clone();

@@ -35,8 +35,8 @@ fn run(event: &Event, run_ratio: f64, total: StretchCounts, intervals: Vec<Stret
     EventRun { event: measured(event.clone()), run_ratio: Some(run_ratio), total, intervals }
 }
 
-/// What is made up: the spread of estimates and of the truth between runs, and the half width that is claimed, all of a count of
-/// 1000.
+/// What is made up: the spread of estimates and of the truth between runs, and the half width that is claimed, all of a
+/// count of 1000.
 #[derive(Clone, Copy)]
 struct MadeUp {
     error: f64,
@@ -182,7 +182,8 @@ fn report_intervals_are_held_against_the_cpu_time_that_they_took() {
     let late = StretchCounts { span: (900.0, 1100.0), ..estimated(40.0, 1.0, None) };
     let runs = [run(&event, 0.5, estimated(301.0, 20.0, None), vec![stretch, late])];
     let found = event_of_runs(&runs.iter().collect::<Vec<_>>(), &always, LEVEL);
-    // The other runs had ended before the late one: of it nothing is known. They differ by 5.5 in the other, and by 11 in all.
+    // The other runs had ended before the late one: of it nothing is known. They differ by 5.5 in the other, and by 11
+    // in all.
     assert_eq!(found.intervals, Coverage { unclear: 1, ..Coverage::default() });
     assert_eq!(found.totals, Coverage { held: 1, ..Coverage::default() });
     // The kernel's own work doesn't follow the command: only its totals are compared.

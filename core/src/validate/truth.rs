@@ -2,8 +2,8 @@
 
 use crate::rates::{Confidence, Moments, Uncertain};
 
-/// Errors below this part of the truth of other runs are none: `±<0.1%` is what is shown of them, and runs with pinned events
-/// don't cost the kernel to the last instruction what runs with turns do.
+/// Errors below this part of the truth of other runs are none: `±<0.1%` is what is shown of them, and runs with pinned
+/// events don't cost the kernel to the last instruction what runs with turns do.
 const TOLD_APART: f64 = 0.001;
 
 /// What an event counted in truth in a run that was estimated.
@@ -15,8 +15,8 @@ pub enum TrueCount {
     OtherRuns {
         /// Mean of these runs.
         mean: f64,
-        /// How far the truth of one more run is from that mean, as a standard deviation: `s sqrt(1 + 1/n)` of the spread s
-        /// between n runs.
+        /// How far the truth of one more run is from that mean, as a standard deviation: `s sqrt(1 + 1/n)` of the
+        /// spread s between n runs.
         deviation: f64,
         /// How many runs there were; at least 2.
         runs: u64,
@@ -64,7 +64,8 @@ impl TrueCount {
     }
 }
 
-/// What an event counted in a run by CPU time, which tells how far a command had come where it was slower or had to wait.
+/// What an event counted in a run by CPU time, which tells how far a command had come where it was slower or had to
+/// wait.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Curve {
     /// CPU time and count at each reading; neither falls.
@@ -120,8 +121,8 @@ pub enum Judgement {
 }
 
 /// Holds an interval against the truth. An interval that is right and a truth that varies are together as far apart as
-/// the root of the sum of their squared half widths, as often as the confidence says. `None` without an interval. What other runs
-/// counted tells no errors below a thousandth.
+/// the root of the sum of their squared half widths, as often as the confidence says. `None` without an interval. What
+/// other runs counted tells no errors below a thousandth.
 pub fn judge(estimate: Uncertain, truth: TrueCount, confidence: Confidence) -> Option<Judgement> {
     let (low, high) = estimate.bounds()?;
     let off = truth.count() - estimate.value;

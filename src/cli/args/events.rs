@@ -81,7 +81,8 @@ pub(crate) struct CountingArgs {
     /// Who rotates the groups of events on the counters
     #[arg(long, value_name = "WHO", default_value = "auto", help_heading = "Counters")]
     pub(crate) schedule: ScheduleName,
-    /// Set the kernel's rotation interval to so many milliseconds, as root; it is restored afterwards, even after a kill
+    /// Set the kernel's rotation interval to so many milliseconds, as root; it is restored afterwards, even after a
+    /// kill
     #[arg(long, value_name = "MS", value_parser = whole_number::<u32>(1..=1000), help_heading = "Counters")]
     pub(crate) mux: Option<u32>,
 }

@@ -50,8 +50,8 @@ impl MeasurementArgs {
         Ok(Measurement::new(&MeasureOptions { stacks, default_events, ..options }, launch, &mut |_| {})?)
     }
 
-    /// The measurement that they ask for, with an overview of the functions of programs, if no stacks are asked for: what the whole
-    /// machine does would cost much.
+    /// The measurement that they ask for, with an overview of the functions of programs, if no stacks are asked for:
+    /// what the whole machine does would cost much.
     pub(crate) fn with_overview(&self, launch: Launch, frequency: u64) -> Result<Measurement, Error> {
         match (self.stacks.options()?, &launch.target) {
             (None, None | Some(TargetKind::Processes(_) | TargetKind::Threads(_))) => {

@@ -57,7 +57,8 @@ impl TimeUnit {
     }
 }
 
-/// Parses a time: a whole number of a unit, or a number with its own: `500ms`, `1.5s`, `2m`, `1h`. The range is in milliseconds.
+/// Parses a time: a whole number of a unit, or a number with its own: `500ms`, `1.5s`, `2m`, `1h`. The range is in
+/// milliseconds.
 pub(super) fn duration(
     unit: TimeUnit,
     range: RangeInclusive<u64>,

@@ -19,7 +19,8 @@ pub(crate) struct StackArgs {
     /// from a copy of the stack (8192 bytes), `lbr` from the CPU's record of branches (Intel)
     #[arg(long, value_name = "HOW", value_parser = call_graph)]
     pub(crate) call_graph: Option<UnwindMethod>,
-    /// Samples per second of each event, or `max`; 4000 by default, 997 of a whole machine; of a tracepoint every occurrence
+    /// Samples per second of each event, or `max`; 4000 by default, 997 of a whole machine; of a tracepoint every
+    /// occurrence
     #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count", value_parser = frequency)]
     pub(crate) frequency: Option<SampleRate>,
     /// Take a sample every N occurrences

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
+use crate::codes::ErrorCode::{E01, E02, E03, E04, E05, E06, E07, E09, E10, E11, E12, E13, E14, E15, E16};
 use crate::host::HostFiles;
 use crate::text::wrapped;
 
@@ -26,7 +27,7 @@ const OWN_PROGRAM: &str = "PERFPROP";
 
 const TABLE: &[Explained] = &[
     Explained {
-        code: "E01",
+        code: E01.name(),
         title: "this user may not count the events",
         consequence: "nothing is measured, exit 125; one event of several is shown as not permitted, and the others are counted",
         meaning: "The kernel, a seccomp filter or a security module refuses perf_event_open. perfprop asks with smaller \
@@ -42,7 +43,7 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
-        code: "E02",
+        code: E02.name(),
         title: "this machine does not count the events",
         consequence: "one event of several is shown as not supported, and the others are counted; else nothing is, exit 125",
         meaning: "Either there is no hardware counter at all, as in most virtual machines: then sysfs lists no PMU of \
@@ -57,7 +58,7 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
-        code: "E03",
+        code: E03.name(),
         title: "a name in -e is wrong",
         consequence: "nothing is started, exit 2",
         meaning: "Names are those of perf, of the PMUs in sysfs, of tracefs, of libpfm, of a vendor's tables \
@@ -69,7 +70,7 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
-        code: "E04",
+        code: E04.name(),
         title: "a group in braces does not fit on the counters",
         consequence: "nothing is started, exit 125",
         meaning: "Events in braces are counted at the same time or not at all. perfprop tries the group before the \
@@ -82,7 +83,7 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
-        code: "E05",
+        code: E05.name(),
         title: "too many open files",
         consequence: "nothing is measured, exit 125",
         meaning: "Each event takes a descriptor in each place where it is counted: a thread, a CPU, a thread on a CPU. \
@@ -93,7 +94,7 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
-        code: "E06",
+        code: E06.name(),
         title: "the command cannot be executed",
         consequence: "nothing is measured; exit 127 if there is no such command, 126 if it may not be executed",
         meaning: "It is looked up before the start as a shell would look it up: in PATH, or by its path if there is a \
@@ -101,7 +102,7 @@ const TABLE: &[Explained] = &[
         remedy: &["make a file executable:        chmod +x FILE", "something in this folder:      ./NAME"],
     },
     Explained {
-        code: "E07",
+        code: E07.name(),
         title: "a relation file is wrong",
         consequence: "nothing is started, exit 2; `check FILE` exits with 1",
         meaning: "Everything that is wrong with the file is told at once, each with its line, its column and what was \
@@ -112,7 +113,7 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
-        code: "E09",
+        code: E09.name(),
         title: "there is no terminal to draw on",
         consequence: "goes on and prints a block of text every interval, as --batch does",
         meaning: "The screens of `top` need a terminal to draw on, and one that keys come from. Standard input may be \
@@ -125,7 +126,7 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
-        code: "E10",
+        code: E10.name(),
         title: "the terminal is too small",
         consequence: "drawn in place of the screen; counting goes on, q quits",
         meaning: "Below the size that is named there is no room for a single row. As soon as the terminal is larger \
@@ -133,7 +134,7 @@ const TABLE: &[Explained] = &[
         remedy: &["make the terminal larger, or:  perfprop top --batch"],
     },
     Explained {
-        code: "E11",
+        code: E11.name(),
         title: "the process does not exist, or has ended",
         consequence: "at the start: exit 125; later: a line in the Log, final values are kept",
         meaning: "A process or thread given with -p or -t is not there (ESRCH). When the last one that is measured \
@@ -141,7 +142,7 @@ const TABLE: &[Explained] = &[
         remedy: &["find it:                       pgrep -a NAME"],
     },
     Explained {
-        code: "E12",
+        code: E12.name(),
         title: "the process is not yours to measure",
         consequence: "nothing is measured, exit 125",
         meaning: "Counters of another user's process need the right to trace it, whatever perf_event_paranoid says.",
@@ -151,7 +152,7 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
-        code: "E13",
+        code: E13.name(),
         title: "a metric is not known, or can't be measured here",
         consequence: "nothing is measured, exit 2; one of a pattern or group: the others are",
         meaning: "-M takes the metrics of relation files, of the vendor's tables and perfprop's own, by name, pattern \
@@ -164,7 +165,7 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
-        code: "E14",
+        code: E14.name(),
         title: "call stacks can't be sampled",
         consequence: "nothing is measured, exit 125",
         meaning: "Of -g and --call-graph: none of the events can be sampled (uncore and some software events only \
@@ -178,7 +179,7 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
-        code: "E15",
+        code: E15.name(),
         title: "the emulated PMU needs valgrind",
         consequence: "nothing was started, exit 125",
         meaning: "--source emulate runs the command under valgrind's callgrind, which models caches and branches. It is \
@@ -189,7 +190,7 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
-        code: "E16",
+        code: E16.name(),
         title: "the kernel's slices can't be made shorter",
         consequence: "nothing was started, exit 125; the interval is what it was",
         meaning: "--mux writes perf_event_mux_interval_ms of the PMUs that are counted on, which takes root and a \
@@ -450,14 +451,15 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::codes::ErrorCode;
 
-    /// Collects every code in the sources of a folder but this file's, as `"E01` or `E01 ` in a text.
+    /// Collects every code in the sources of a folder but the lists', as `"E01`, `E01 ` or `{E01}` in a text.
     fn raised(folder: &Path, codes: &mut BTreeSet<String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 raised(&path, codes);
-            } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("check/codes.rs") {
+            } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("codes.rs") {
                 codes.extend(codes_in(&fs::read_to_string(&path).unwrap()));
             }
         }
@@ -483,6 +485,12 @@ mod tests {
         // E10 is drawn where there is no room for its name.
         let idle: Vec<_> = explained.difference(&found).filter(|code| *code != "E10").collect();
         assert!(idle.is_empty(), "explained and never raised: {idle:?}");
+    }
+
+    #[test]
+    fn the_table_explains_each_code_of_an_error() {
+        let explained = TABLE.iter().map(|row| row.code).filter(|code| code.starts_with('E'));
+        assert!(explained.eq(ErrorCode::ALL.iter().map(|code| code.name())), "{:?}", ErrorCode::ALL);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::expected::{Expected, KernelRotation};
+use crate::codes::Coded;
 use crate::events::{Event, EventError, EventKind, Group, GroupBinding, Source};
 use crate::machine::{self, Denial, EventVerdict, Host, Kernel, Waiting, verdict};
 use crate::plan::{self, EventIndex, Fit, Member, Plan, PlannedGroup, SumGain, Unschedulable};
@@ -99,7 +100,7 @@ impl Events {
 
     pub(super) fn json(&self) -> (Value, Value) {
         match self {
-            Self::Unread(error) => (json!({ "error": error.to_string() }), json!([])),
+            Self::Unread(error) => (json!({ "error": error.printed() }), json!([])),
             Self::Read { events, groups, .. } => {
                 let groups = match groups {
                     Ok(planned) => planned.groups.iter().map(Grouped::json).collect(),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::codes::Coded;
 use crate::events::Resolver;
 use crate::measure::misspelt::misspelt;
 use crate::metrics::{Catalog, Metric};
@@ -61,12 +62,12 @@ impl CheckedFile {
     /// Everything that is wrong with it, as text.
     pub(super) fn complaints(&self) -> Option<String> {
         match &self.outcome {
-            Err(error) => Some(error.to_string()),
+            Err(error) => Some(error.printed()),
             Ok(parsed) if parsed.diagnostics.is_empty() => None,
             Ok(parsed) => {
                 let missing = self.missing_events().into_iter().map(str::to_owned).collect();
                 let diagnostics = Diagnostics { unusable: self.missing.len(), missing, ..parsed.diagnostics.clone() };
-                Some(diagnostics.to_string())
+                Some(diagnostics.printed())
             }
         }
     }

@@ -41,8 +41,8 @@ pub(super) struct CheckArgs {
     /// Relation files to check
     #[arg(value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
-    /// Events to check: how each name is read, whether it opens, the groups, the share of time each is counted, and what
-    /// the relations of FILEs win
+    /// Events to check: how each name is read, whether it opens, the groups, the share of time each is counted, and
+    /// what the relations of FILEs win
     #[arg(short, long = "event", alias = "events", value_name = "EVENTS", help_heading = "What is checked")]
     pub(super) events: Vec<String>,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files

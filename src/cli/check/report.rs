@@ -7,6 +7,7 @@ use serde_json::json;
 use super::events::{Events, Grouped, Tried};
 use super::expected::Expected;
 use super::files::CheckedFile;
+use crate::codes::Coded;
 use crate::machine::{FactStanding, MachineFact, ReportSection};
 use crate::measure;
 use crate::names::{first_of, shown};
@@ -188,7 +189,7 @@ fn section(section: ReportSection, facts: &[MachineFact], paint: Paint) -> Strin
 fn events_text(events: &Events, facts: &[MachineFact], paint: Paint) -> String {
     let mut text = format!("{}\n", paint.heading("Events"));
     match events {
-        Events::Unread(error) => text.push_str(&format!("{error}\n")),
+        Events::Unread(error) => text.push_str(&format!("{}\n", error.printed())),
         Events::Read { events, groups, has_watchdog } => {
             events.iter().for_each(|event| event_text(&mut text, event, paint));
             let _ = writeln!(text, "\n{}", paint.heading("Groups"));
@@ -200,7 +201,8 @@ fn events_text(events: &Events, facts: &[MachineFact], paint: Paint) -> String {
                 }
                 Err(group) => {
                     let (group, has_watchdog) = (group.clone(), *has_watchdog);
-                    text.push_str(&format!("{}\n", measure::Error::Unschedulable { group, has_watchdog }));
+                    let error = measure::Error::Unschedulable { group, has_watchdog };
+                    text.push_str(&format!("{}\n", error.printed()));
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! Tests that only what perfprop lacks is explained: these read the whole command line, which imports the code that they
-//! test.
+//! Tests that only what perfprop lacks is explained: these read the whole command line, which imports the code that
+//! they test.
 
 use super::*;
 use crate::cli::command;

@@ -1,9 +1,11 @@
-//! Prints what named regions took and counted in several runs: the mean of a run, and how sure it is; and as lines of fields.
+//! Prints what named regions took and counted in several runs: the mean of a run, and how sure it is; and as lines of
+//! fields.
 //!
-//! The fields are those of events, in the same order; `region-time in outer/inner of fit` stands in the place of an event's
-//! name. A region has lines for `region-calls`, `region-time` and `region-self-time` (in ns), `region-backward-runs` and
-//! `region-backward-time` where it ran backwards, and `region-NAME` for each event that is counted in regions. The low and the high end are those of the
-//! value, and empty where nothing is known of it, as where measuring calls took more than they did. A name with the separator in it is quoted.
+//! The fields are those of events, in the same order; `region-time in outer/inner of fit` stands in the place of an
+//! event's name. A region has lines for `region-calls`, `region-time` and `region-self-time` (in ns),
+//! `region-backward-runs` and `region-backward-time` where it ran backwards, and `region-NAME` for each event that is
+//! counted in regions. The low and the high end are those of the value, and empty where nothing is known of it, as
+//! where measuring calls took more than they did. A name with the separator in it is quoted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -128,8 +130,8 @@ fn both(one: EventTotal, other: &EventTotal) -> EventTotal {
 type Repeated = BTreeMap<RepeatedRegion, Vec<RunOfRegion>>;
 
 impl RegionRepeats<'_> {
-    /// All regions of all runs. One that a run didn't enter has no calls there, and took no time; one of which no call has
-    /// ended has none in any run. Errors are at this level.
+    /// All regions of all runs. One that a run didn't enter has no calls there, and took no time; one of which no call
+    /// has ended has none in any run. Errors are at this level.
     fn all(&self, confidence: Confidence) -> Repeated {
         let mut all = Repeated::new();
         for (run, table) in self.0.iter().enumerate() {
@@ -147,7 +149,8 @@ impl RegionRepeats<'_> {
         all
     }
 
-    /// Regions of which no call has ended: those that programs left open, and those around others that aren't among these.
+    /// Regions of which no call has ended: those that programs left open, and those around others that aren't among
+    /// these.
     fn unended(&self, counted: &Repeated) -> Vec<RepeatedRegion> {
         let left_open = self.0.iter().flat_map(|table| {
             let of_program = |(id, (program, _)): (u32, &_)| {
@@ -181,7 +184,8 @@ impl RegionRepeats<'_> {
         })
     }
 
-    /// A table of the mean of a run for each program, and one of the events that its regions counted. Empty without regions.
+    /// A table of the mean of a run for each program, and one of the events that its regions counted. Empty without
+    /// regions.
     pub fn text(&self, monitor: &Monitor) -> String {
         let confidence = monitor.confidence();
         let (all, runs) = (self.all(confidence), self.0.len());
@@ -259,8 +263,8 @@ fn counter_names(runs: &[RunOfRegion]) -> BTreeSet<&String> {
     runs.iter().flat_map(|run| run.counters.keys()).collect()
 }
 
-/// What an event counted in each run, in a region and in it alone: 0 in a run that didn't enter it. A run in which it wasn't counted
-/// is left out.
+/// What an event counted in each run, in a region and in it alone: 0 in a run that didn't enter it. A run in which it
+/// wasn't counted is left out.
 fn event_counts(name: &str, runs: &[RunOfRegion]) -> Vec<(f64, f64)> {
     let counted = |run: &RunOfRegion| match run.events.get(name) {
         Some(event) => event.total.map(|total| (total.count, total.self_count.unwrap_or(0.0))),

@@ -558,7 +558,8 @@ impl App<'_> {
     }
 }
 
-/// Builds with debug assertions break down while they draw where a test tells them to: it looks at the terminal afterwards.
+/// Builds with debug assertions break down while they draw where a test tells them to: it looks at the terminal
+/// afterwards.
 fn panic_if_told(model: &ScreenModel) {
     if cfg!(debug_assertions) && model.monitor.intervals() > 0 {
         assert!(std::env::var_os("PERFPROP_TEST_PANIC").is_none(), "a test wants drawing to panic");
@@ -568,8 +569,8 @@ fn panic_if_told(model: &ScreenModel) {
 /// How long a signal may come after the terminal can't be written to.
 const HANG_UP_PATIENCE: Duration = Duration::from_millis(200);
 
-/// The shortest time that says what part of it perfprop took. Readings that were late come at once, and the kernel counts the
-/// time of threads that run on other CPUs some milliseconds late.
+/// The shortest time that says what part of it perfprop took. Readings that were late come at once, and the kernel
+/// counts the time of threads that run on other CPUs some milliseconds late.
 const LEAST_OWN: Duration = Duration::from_millis(250);
 
 /// The CPU time that perfprop itself takes.

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// After a look at the profile there is none for so many times as long as it took, so that looks take a fifth of the time.
+/// After a look at the profile there is none for so many times as long as it took, so that looks take a fifth of the
+/// time.
 const REST: u32 = 4;
 
 /// A look that took longer isn't repeated at once after a key.

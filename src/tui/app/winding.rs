@@ -12,8 +12,8 @@ use crate::recording::{TimeRange, rounds_until};
 use crate::sources::RecordedRound;
 use crate::units::WallNs;
 
-/// Readings that are taken between two looks at what the user does. They are counted, not timed: the same keys make the same
-/// screens.
+/// Readings that are taken between two looks at what the user does. They are counted, not timed: the same keys make the
+/// same screens.
 const READINGS_AT_ONCE: usize = 50_000;
 
 fn rounds_at_once(rounds: &[RecordedRound]) -> usize {
@@ -96,8 +96,8 @@ impl App<'_> {
         }
     }
 
-    /// Forwards by what lies between; backwards, and from a range, from the beginning: estimates depend on all that came
-    /// before.
+    /// Forwards by what lies between; backwards, and from a range, from the beginning: estimates depend on all that
+    /// came before.
     pub(super) fn seek(&mut self, time: WallNs) {
         if let Some(playback) = &mut self.model.playback {
             // Without a pace it would be back at the end at once.

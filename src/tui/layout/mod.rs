@@ -93,7 +93,8 @@ impl Regions {
     }
 }
 
-/// The table, and the strip below it unless the screen has under 20 rows. The area counts the row that they share twice.
+/// The table, and the strip below it unless the screen has under 20 rows. The area counts the row that they share
+/// twice.
 pub(in crate::tui) fn above_strip(area: Rect) -> (Rect, Rect) {
     // 20 rows on the screen are 17 here.
     let strip = if area.height >= 17 { STRIP } else { 0 };
@@ -117,7 +118,8 @@ const LOG_PART: u16 = 5;
 /// Rows of one beside other panels, whose messages take several lines.
 const NARROW_LOG: u16 = 8;
 
-/// The part of the width, in percent, that the profile has beside the overview: more where that has no columns of its own.
+/// The part of the width, in percent, that the profile has beside the overview: more where that has no columns of its
+/// own.
 const PROFILE_BESIDE_ONE: u16 = 36;
 const PROFILE_BESIDE_TWO: u16 = 26;
 
@@ -127,8 +129,8 @@ const WITH_CHART_BESIDE: u16 = 170;
 /// Rows below the events, and what stands there otherwise, from which on a chart of one is drawn in them.
 pub(in crate::tui) const LEAST_CHART: u16 = 9;
 
-/// The panels of the overview; one without anything to show may be empty. Without a place of its own the detail has the rows that
-/// the events leave.
+/// The panels of the overview; one without anything to show may be empty. Without a place of its own the detail has the
+/// rows that the events leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) struct Overview {
     pub(in crate::tui) events: Rect,
@@ -146,7 +148,8 @@ impl Filled {
     }
 }
 
-/// Whether the profile stands at the right of the overview: on a large screen, and on one that is as wide, but for charts there.
+/// Whether the profile stands at the right of the overview: on a large screen, and on one that is as wide, but for
+/// charts there.
 pub(in crate::tui) fn has_profile_beside(area: Rect, room: Room, filled: Filled) -> bool {
     match room {
         Room::Large => true,

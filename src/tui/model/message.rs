@@ -36,7 +36,8 @@ pub(in crate::tui) enum Message {
     SavedRecording(SavedRecording),
     /// An export was saved, or nothing was.
     Saved(Result<PathBuf, String>),
-    /// The replay went back, or to a range of the recording: a monitor with its rounds, and what it has of the recording.
+    /// The replay went back, or to a range of the recording: a monitor with its rounds, and what it has of the
+    /// recording.
     Wound(Box<Monitor>, RoundBuffer, Sight),
     /// This is what is told of the whole recording.
     ReadAhead(RecordingNotes),

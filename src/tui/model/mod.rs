@@ -19,7 +19,6 @@ use crate::names::shown;
 use crate::plan::RowIndex;
 use crate::recording::TimeRange;
 use crate::relations::Relation;
-use crate::sources::RecordedRound;
 use crate::stacks::{FirstLevel, ProfileSpan};
 use crate::units::WallNs;
 
@@ -316,9 +315,7 @@ impl ScreenModel {
     }
 
     pub(super) fn catch_up(&mut self) {
-        for RecordedRound { round, lost } in self.rounds.take() {
-            self.monitor.round(round, *lost);
-        }
+        self.monitor.take_rounds(self.rounds.take());
         if let (None, Some(end)) = (self.monitor.ended(), &self.rounds.end) {
             self.monitor.end(end.clone());
         }
@@ -365,7 +362,8 @@ impl ScreenModel {
         self.rounds.now() - self.monitor.now()
     }
 
-    /// Whether every event that could be counted was so all the time, and threads are known: then there is more to say of these.
+    /// Whether every event that could be counted was so all the time, and threads are known: then there is more to say
+    /// of these.
     pub(super) fn is_exact(&self) -> bool {
         let is_exact = |row: Row<'_>| match row.absence {
             Some(absence) => absence != Absence::NotYetRan,

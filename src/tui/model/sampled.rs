@@ -97,7 +97,8 @@ impl ScreenModel {
         TimeRange { from: self.monitor.began(), to: self.monitor.now() }
     }
 
-    /// The time up to which the profile is, where that of the rest of the screen is another: looking at many samples takes long.
+    /// The time up to which the profile is, where that of the rest of the screen is another: looking at many samples
+    /// takes long.
     pub(in crate::tui) fn old_profile(&self) -> Option<WallNs> {
         /// An interval or two of a run that goes on.
         const LATE: WallNs = WallNs(2_000_000_000);
@@ -132,8 +133,8 @@ impl ScreenModel {
         }
     }
 
-    /// Whether there is anything on the screen now that an action is about: there may be one event only, and not every row
-    /// of a profile is a region.
+    /// Whether there is anything on the screen now that an action is about: there may be one event only, and not every
+    /// row of a profile is a region.
     pub(in crate::tui) fn has_use_for(&self, action: Action) -> bool {
         let events = || self.profile.as_ref().map_or(0, |profile| profile.calls.events.len());
         let lists_functions = || self.profile.as_ref().is_some_and(ProfileState::is_in_functions);

@@ -166,7 +166,8 @@ impl ScreenModel {
         }
     }
 
-    /// Says to which change the replay goes, and selects its event, or the sum in whose line it is; a filter may hide both.
+    /// Says to which change the replay goes, and selects its event, or the sum in whose line it is; a filter may hide
+    /// both.
     pub(super) fn at_change(&mut self, change: &PhaseChange) -> bool {
         let words = self.monitor.phase_change_words(change);
         let name = self.event_name(change.event);

@@ -27,8 +27,8 @@ pub(in crate::tui) struct SourceState {
     pub(in crate::tui) event: usize,
     pub(in crate::tui) lines: FunctionLines,
     pub(in crate::tui) text: FileText,
-    /// The rows: the numbers of all lines of the file or, without it, of those that were sampled; of instructions their offsets
-    /// in the program.
+    /// The rows: the numbers of all lines of the file or, without it, of those that were sampled; of instructions their
+    /// offsets in the program.
     pub(in crate::tui) rows: Vec<u64>,
     /// What was sampled at each of them.
     samples: BTreeMap<u64, LineSamples>,

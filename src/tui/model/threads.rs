@@ -165,8 +165,8 @@ impl ThreadList {
         matches!(self.by, ThreadColumn::Name | ThreadColumn::Tid | ThreadColumn::User) != self.inverted
     }
 
-    /// Whether the name, the number, that of the process, its user or the command line is what the filter asks for. `process` is its
-    /// first thread, if it is there.
+    /// Whether the name, the number, that of the process, its user or the command line is what the filter asks for.
+    /// `process` is its first thread, if it is there.
     fn lets_through(&self, thread: &ThreadReading, process: Option<&ThreadReading>) -> bool {
         let command = thread.process.as_ref().map_or("", |process| &process.command);
         let user = user(process.unwrap_or(thread));
@@ -193,9 +193,9 @@ impl ScreenModel {
         if self.shows_threads_of_run() { self.monitor.threads_of_run() } else { self.monitor.newest_threads() }
     }
 
-    /// What the threads that pass the filter did in the last interval, in the range that is shown or in a run that is over, in the
-    /// order of the list. Those that are alike in it stand by their memory, so that the kernel's threads, which have none, come last;
-    /// processes that did nothing stand behind the others.
+    /// What the threads that pass the filter did in the last interval, in the range that is shown or in a run that is
+    /// over, in the order of the list. Those that are alike in it stand by their memory, so that the kernel's threads,
+    /// which have none, come last; processes that did nothing stand behind the others.
     pub(in crate::tui) fn threads(&self) -> Option<ThreadUses<'_>> {
         let of_interval = || self.monitor.last_length().unwrap_or(self.monitor.header().interval_ns);
         let mut uses = match self.shown_range() {
@@ -223,7 +223,8 @@ impl ScreenModel {
         Some(uses)
     }
 
-    /// The place of the selected thread; where it has ended, that of the row in which it was; the first where none was selected.
+    /// The place of the selected thread; where it has ended, that of the row in which it was; the first where none was
+    /// selected.
     pub(in crate::tui) fn selected_thread(&self, threads: &[ThreadUse<'_>]) -> usize {
         let list = &self.thread_list;
         let is_selected = |thread: &ThreadUse<'_>| Some(thread.thread.tid) == list.selected;
@@ -317,7 +318,8 @@ impl ScreenModel {
         None
     }
 
-    /// How call stacks are sampled, and of a machine's processes, which are read without their threads, how these are seen.
+    /// How call stacks are sampled, and of a machine's processes, which are read without their threads, how these are
+    /// seen.
     fn how_to_see_inside(&self, thread: &ThreadReading) -> String {
         match self.options.mode {
             Mode::Live if self.level_of_threads() == FirstLevel::Process => {

@@ -138,7 +138,8 @@ impl ScreenModel {
         }
     }
 
-    /// Selects the line of an event in the table, or of the sum that hides it; where a filter hides both, nothing changes.
+    /// Selects the line of an event in the table, or of the sum that hides it; where a filter hides both, nothing
+    /// changes.
     pub(super) fn select_line_of(&mut self, event: RowIndex) {
         let sum = self.events.fold_of(event).map(EventLine::Sum);
         let lines = std::iter::once(EventLine::Event(event)).chain(sum);

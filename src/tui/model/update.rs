@@ -1,103 +1,39 @@
 //! Updates the model by a message, and returns what the loop is to do.
 
-use std::borrow::Cow;
-use std::path::Path;
-
 use ratatui::crossterm::event::KeyEventKind;
 
-use super::{LoopCommand, Message, Motion, Over, SavedRecording, ScreenModel, Tail, ThreadCells};
+use super::{
+    LoopCommand, Message, Motion, Over, RoundBuffer, SavedRecording, ScreenModel, SourceState, Tail, ThreadCells,
+};
+use crate::monitor::{Monitor, RecordingNotes};
 use crate::names::{shown, shown_path};
 use crate::number::clock;
+use crate::run::End;
 use crate::session::OutputLine;
 use crate::sources::RecordedRound;
+use crate::tui::playback::Sight;
+use crate::tui::theme::Theme;
 
 /// Takes a message.
 pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Option<LoopCommand> {
     let changes = match message {
         Message::Round(round) => model.take_round(round),
-        Message::Ended(end, notes) => {
-            model.rounds.end = Some(end);
-            model.notes.extend(notes);
-            if let Over::AskQuit { .. } = model.over {
-                model.over = Over::Nothing;
-                model.tell("the command has ended; q quits");
-            }
-            model.follow();
-            model.go_along();
-            model.compare();
-            true
-        }
+        Message::Ended(end, notes) => model.take_end(end, notes),
         Message::Output(line) => model.take_output(line),
-        Message::Own(part) => {
-            // Shown with the next interval: a number that changes by itself would be drawn for
-            // nothing.
-            model.own = Some(part);
-            false
-        }
-        Message::Resized(width, height) => {
-            model.size = (width, height);
-            true
-        }
-        Message::Saved(Ok(path)) => saved(model, &path, ""),
-        Message::SavedRecording(SavedRecording { path, left_out: None }) => saved(model, &path, ""),
-        Message::SavedRecording(SavedRecording { path, left_out: Some(until) }) => {
-            let lacking = format!("; samples until {} were too many to keep", clock(until));
-            saved(model, &path, &lacking)
-        }
-        Message::Saved(Err(error)) => {
-            model.refuse(format!("not saved: {}", shown(&error)));
-            true
-        }
-        Message::Failed(error) => {
-            model.refuse(shown(without_program(&error).as_ref()).into_owned());
-            true
-        }
-        Message::SamplingRefused(words) => {
-            let words: Vec<_> = words.lines().map(|line| shown(&without_program(line.trim())).into_owned()).collect();
-            model.refuse(words.first().cloned().unwrap_or_default());
-            model.sampling_refused = Some(words.join("\n"));
-            true
-        }
-        Message::CommandRuns(pid) => {
-            model.over = Over::AskQuit { pid };
-            true
-        }
-        Message::Wound(monitor, rounds, sight) => {
-            (model.monitor, model.rounds) = (*monitor, rounds);
-            model.diagnosed_at = None;
-            model.profile_is_old = true;
-            model.thread_list.cells = ThreadCells::default();
-            if let Some(playback) = &mut model.playback {
-                playback.sight = sight;
-            }
-            model.go_along();
-            model.arrange();
-            true
-        }
-        Message::ReadAhead(notes) => {
-            model.outline = model.outline.take().map(|outline| outline.with_notes(&notes));
-            true
-        }
-        Message::Theme(theme, complaints) => {
-            match complaints.first() {
-                None => model.tell(format!("theme {} read again", shown(theme.name()))),
-                Some(complaint) => model.refuse(shown(complaint)),
-            }
-            model.options.theme = *theme;
-            if model.shows_own_theme {
-                model.theme = model.options.theme.clone();
-            }
-            true
-        }
+        Message::Own(part) => model.take_own(part),
+        Message::Resized(width, height) => model.resize(width, height),
+        Message::Saved(Ok(path)) => model.tell_saved(&SavedRecording { path, left_out: None }),
+        Message::SavedRecording(saved) => model.tell_saved(&saved),
+        Message::Saved(Err(error)) => model.refuse_with(format!("not saved: {}", shown(&error))),
+        Message::Failed(error) => model.refuse_with(shown(&error)),
+        Message::SamplingRefused(words) => model.refuse_sampling(&words),
+        Message::CommandRuns(pid) => model.ask_to_quit(pid),
+        Message::Wound(monitor, rounds, sight) => model.take_wound(*monitor, rounds, sight),
+        Message::ReadAhead(notes) => model.take_notes(&notes),
+        Message::Theme(theme, complaints) => model.take_theme(*theme, &complaints),
         Message::AtChange(change) => model.at_change(&change),
-        Message::Source(state) => {
-            model.show_source(*state);
-            true
-        }
-        Message::Sampled => {
-            model.profile_is_old = true;
-            model.motion == Motion::Moving && model.uses_profile()
-        }
+        Message::Source(state) => model.take_source(*state),
+        Message::Sampled => model.take_samples(),
         Message::Mouse(kind, target) => match model.drag(kind, target).or_else(|| model.open_clicked(kind, target)) {
             Some(command) => {
                 model.revision += 1;
@@ -115,27 +51,104 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
     None
 }
 
-/// An error without the program's name, which stands on every screen: `E14 no call stacks can be sampled`.
-fn without_program(error: &str) -> Cow<'_, str> {
-    match error.split_once("perfprop: ") {
-        Some((code, rest)) if code.is_empty() || is_error_code(code.trim_end()) => format!("{code}{rest}").into(),
-        _ => error.into(),
+/// What is told once, or asked. Each method says whether anything that is shown changed.
+impl ScreenModel {
+    /// Says where something was saved, and what isn't in it.
+    fn tell_saved(&mut self, saved: &SavedRecording) -> bool {
+        let lacking = saved
+            .left_out
+            .map_or_else(String::new, |until| format!("; samples until {} were too many to keep", clock(until)));
+        self.tell(format!("saved to {}{lacking}", shown_path(&saved.path)));
+        true
+    }
+
+    fn refuse_with(&mut self, words: impl Into<String>) -> bool {
+        self.refuse(words);
+        true
+    }
+
+    fn refuse_sampling(&mut self, words: &str) -> bool {
+        let words: Vec<_> = words.lines().map(|line| shown(line.trim()).into_owned()).collect();
+        self.refuse(words.first().cloned().unwrap_or_default());
+        self.sampling_refused = Some(words.join("\n"));
+        true
+    }
+
+    fn ask_to_quit(&mut self, pid: i32) -> bool {
+        self.over = Over::AskQuit { pid };
+        true
     }
 }
 
-/// Whether a text is a code such as `E14`.
-fn is_error_code(text: &str) -> bool {
-    text.strip_prefix('E').is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()))
-}
+/// How things look.
+impl ScreenModel {
+    fn resize(&mut self, width: u16, height: u16) -> bool {
+        self.size = (width, height);
+        true
+    }
 
-/// Says where something was saved, and what isn't in it.
-fn saved(model: &mut ScreenModel, path: &Path, lacking: &str) -> bool {
-    model.tell(format!("saved to {}{lacking}", shown_path(path)));
-    true
+    fn take_theme(&mut self, theme: Theme, complaints: &[String]) -> bool {
+        match complaints.first() {
+            None => self.tell(format!("theme {} read again", shown(theme.name()))),
+            Some(complaint) => self.refuse(shown(complaint)),
+        }
+        self.options.theme = theme;
+        if self.shows_own_theme {
+            self.theme = self.options.theme.clone();
+        }
+        true
+    }
 }
 
 /// What is counted and written.
 impl ScreenModel {
+    fn take_end(&mut self, end: End, notes: Vec<String>) -> bool {
+        self.rounds.end = Some(end);
+        self.notes.extend(notes);
+        if let Over::AskQuit { .. } = self.over {
+            self.over = Over::Nothing;
+            self.tell("the command has ended; q quits");
+        }
+        self.follow();
+        self.go_along();
+        self.compare();
+        true
+    }
+
+    /// Shown with the next interval: a number that changes by itself would be drawn for nothing.
+    fn take_own(&mut self, part: f64) -> bool {
+        self.own = Some(part);
+        false
+    }
+
+    fn take_wound(&mut self, monitor: Monitor, rounds: RoundBuffer, sight: Sight) -> bool {
+        (self.monitor, self.rounds) = (monitor, rounds);
+        self.diagnosed_at = None;
+        self.profile_is_old = true;
+        self.thread_list.cells = ThreadCells::default();
+        if let Some(playback) = &mut self.playback {
+            playback.sight = sight;
+        }
+        self.go_along();
+        self.arrange();
+        true
+    }
+
+    fn take_notes(&mut self, notes: &RecordingNotes) -> bool {
+        self.outline = self.outline.take().map(|outline| outline.with_notes(notes));
+        true
+    }
+
+    fn take_source(&mut self, state: SourceState) -> bool {
+        self.show_source(state);
+        true
+    }
+
+    fn take_samples(&mut self) -> bool {
+        self.profile_is_old = true;
+        self.motion == Motion::Moving && self.uses_profile()
+    }
+
     fn take_round(&mut self, round: RecordedRound) -> bool {
         let before = self.lag().0 / 1_000_000_000;
         self.rounds.push(round);
@@ -174,17 +187,5 @@ impl ScreenModel {
             *last = last.saturating_sub(1);
         }
         self.shows_output()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_on_screens_have_no_name_of_the_program() {
-        assert_eq!(without_program("perfprop: E14 no call stacks can be sampled"), "E14 no call stacks can be sampled");
-        assert_eq!(without_program("perfprop: no such file"), "no such file");
-        assert_eq!(without_program("try perfprop: check"), "try perfprop: check");
     }
 }

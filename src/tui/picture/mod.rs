@@ -93,7 +93,8 @@ impl Scene {
         Self { model: ScreenModel::new(monitor, options).with_others(others) }
     }
 
-    /// Presses keys as [`TerminalScript::keys`](super::TerminalScript::keys) does; what they ask of the loop isn't done.
+    /// Presses keys as [`TerminalScript::keys`](super::TerminalScript::keys) does; what they ask of the loop isn't
+    /// done.
     pub fn keys(&mut self, keys: &str) {
         for key in parse_keys(keys) {
             if let Some(LoopCommand::ProfileSpan(_)) = update(&mut self.model, Message::Key(key)) {

@@ -370,7 +370,8 @@ impl ChartScale {
         Self { low, high, step: high - low }
     }
 
-    /// Ticks lie the same whole number of rows apart; of the distances, the one with which the numbers fill the rows best.
+    /// Ticks lie the same whole number of rows apart; of the distances, the one with which the numbers fill the rows
+    /// best.
     fn fitting(low: f64, high: f64, gaps: usize) -> Self {
         let scales = (2..=5).filter_map(|rows| {
             let part = rows.min(gaps) as f64 / gaps as f64;

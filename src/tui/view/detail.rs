@@ -217,8 +217,8 @@ impl StatisticsRow<'_> {
 /// Cells that a variance needs, at least: `3.0e-4s²`.
 const VARIANCE: usize = 10;
 
-/// The columns that fit, and how many cells each has beside those that it needs. Of a total of the run there is no least or
-/// most of intervals: these are rates.
+/// The columns that fit, and how many cells each has beside those that it needs. Of a total of the run there is no
+/// least or most of intervals: these are rates.
 fn statistics_columns(measure: Measure, width: usize) -> (Vec<Statistic>, usize) {
     let is_of_total = |name: &str| ["mean", ERROR, "low", "high"].contains(&name);
     let mut columns = STATISTICS_COLUMNS.to_vec();

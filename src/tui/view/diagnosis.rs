@@ -19,8 +19,8 @@ const KEY: usize = 11;
 /// Rows of a region below which a sentence has one line, and there is one sentence.
 const LEAST_REGION: u16 = 16;
 
-/// Draws what stands out; gives the region below it. Before two intervals there is nothing to say it by; the line is there
-/// all the same, so that the table stays where it is.
+/// Draws what stands out; gives the region below it. Before two intervals there is nothing to say it by; the line is
+/// there all the same, so that the table stays where it is.
 pub(super) fn above_events(page: &mut ScreenPage<'_>, area: Rect) -> Rect {
     let model = page.model;
     if area.height < LEAST_REGION / 2 {

@@ -204,7 +204,8 @@ impl EventsContents {
     }
 }
 
-/// Which columns fit into `room` cells, and the gap between them: a narrow one where more numbers have their error then.
+/// Which columns fit into `room` cells, and the gap between them: a narrow one where more numbers have their error
+/// then.
 pub(super) fn layout(room: usize, contents: EventsContents) -> (EventsLayout, usize) {
     const GAP: usize = 2;
     let is_error = |column: EventColumn| matches!(column, EventColumn::NowError | EventColumn::RawError);

@@ -89,8 +89,8 @@ fn newest<'a>(page: &'a ScreenPage<'_>, count: usize) -> Vec<&'a Round> {
     answers(page.model.rounds.seen().rev(), is_modelled, count)
 }
 
-/// The first of these rounds. A model answers less often than rounds are read: one that has the same answer as the one before it
-/// would be a cell in which nothing was counted.
+/// The first of these rounds. A model answers less often than rounds are read: one that has the same answer as the one
+/// before it would be a cell in which nothing was counted.
 fn answers<'a>(rounds: impl Iterator<Item = &'a Round>, is_modelled: bool, count: usize) -> Vec<&'a Round> {
     let enabled = |round: &Round| round.readings.iter().map(|it| it.map(|it| it.enabled)).collect::<Vec<_>>();
     let mut newest: Vec<&Round> = Vec::new();

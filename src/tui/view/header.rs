@@ -30,7 +30,8 @@ const WIDE_WORDS: usize = 100;
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let room = usize::from(area.width);
     let mut parts = parts(page, room);
-    // The state stays; of the others the last in the list go first: some for the arguments of a command, more for its name.
+    // The state stays; of the others the last in the list go first: some for the arguments of a command, more for its
+    // name.
     let header = page.model.monitor.header();
     for (title, most) in [(shown(&header.title()).into_owned(), LAST_FOR_ARGUMENTS), (short_title(header), 0)] {
         let least = LEAST_TARGET.max(width(&title).min(MOST_BEFORE));
@@ -303,7 +304,8 @@ fn tab_key(page: &ScreenPage<'_>, screen: Screen) -> String {
     if key.is_empty() { key } else { key + " " }
 }
 
-/// The tabs of which only the key stays, so that the line has so many cells less: from the last on, but that of the screen that is shown.
+/// The tabs of which only the key stays, so that the line has so many cells less: from the last on, but that of the
+/// screen that is shown.
 fn without_names(page: &ScreenPage<'_>, too_many: usize) -> Vec<Screen> {
     let mut saved = 0;
     let mut others: Vec<_> = page.model.screens().filter(|&screen| screen != page.model.screen).collect();

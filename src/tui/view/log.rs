@@ -144,8 +144,8 @@ fn title(page: &ScreenPage<'_>, pane: Pane, focus: bool) -> Line<'static> {
     line
 }
 
-/// The entry at the bottom of the panel: nothing of that stays empty where there are more. `least` is the last one of a panel that
-/// begins with the first.
+/// The entry at the bottom of the panel: nothing of that stays empty where there are more. `least` is the last one of a
+/// panel that begins with the first.
 fn last_shown(tail: Tail, count: usize, least: usize) -> usize {
     let newest = count.saturating_sub(1);
     match tail {

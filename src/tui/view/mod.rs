@@ -181,14 +181,16 @@ fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     }
 }
 
-/// Rows of the chart of an event that threads leave on a large screen; where not all of them fit then, it has a part of the rows.
+/// Rows of the chart of an event that threads leave on a large screen; where not all of them fit then, it has a part of
+/// the rows.
 const LEAST_DETAIL: u16 = 11;
 
 /// The rows of the profile without which it isn't there below the events, and without which it has no icicle.
 const LEAST_OF_PROFILE: u16 = 10;
 const LEAST_WITH_ICICLE: u16 = 12;
 
-/// The events with so many rows of threads below them, and the profile below these, where a screen of medium size has room for it.
+/// The events with so many rows of threads below them, and the profile below these, where a screen of medium size has
+/// room for it.
 fn profile_below_events(page: &ScreenPage<'_>, area: Rect, room: Room, threads: u16) -> (Rect, Rect) {
     let free = events::free_rows(page, area);
     // All of them, where that leaves the profile its icicle.

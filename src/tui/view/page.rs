@@ -53,7 +53,8 @@ impl<'a> ScreenPage<'a> {
         }
     }
 
-    /// A frame with a title; gives the area inside. Where it begins in the last row of another one, they share that row.
+    /// A frame with a title; gives the area inside. Where it begins in the last row of another one, they share that
+    /// row.
     pub(super) fn panel(&mut self, area: Rect, title: Line<'static>, right: Line<'static>, focus: bool) -> Rect {
         let border = if focus { Role::BorderFocus } else { Role::Border };
         let mut block = Block::bordered()
@@ -94,7 +95,8 @@ impl<'a> ScreenPage<'a> {
         self.panel(area, title, right, whole_in.is_none())
     }
 
-    /// The rows of a list that are on the screen where it has so many: those that were, as far as the selected one is among them.
+    /// The rows of a list that are on the screen where it has so many: those that were, as far as the selected one is
+    /// among them.
     pub(super) fn scrolled(&mut self, list: ScrolledList, rows: usize, (selected, all): (usize, usize)) -> VisibleRows {
         let shown = match self.model.lists.of(list) {
             Some(before) => before.scrolled(selected, all, rows),
@@ -211,8 +213,8 @@ impl VisibleRows {
         self.rows >= self.all
     }
 
-    /// `7 of 11, ↓ more`: the arrows are the keys that show the others, where the list has them; elsewhere `whole_in` has
-    /// the whole list. `matching`: a filter hides more.
+    /// `7 of 11, ↓ more`: the arrows are the keys that show the others, where the list has them; elsewhere `whole_in`
+    /// has the whole list. `matching`: a filter hides more.
     pub(super) fn words(self, all_of_them: usize, whole_in: Option<&str>) -> String {
         if self.is_whole() {
             return format!("{} of {all_of_them}", self.all);

@@ -25,8 +25,8 @@ fn changes<'a>(page: &'a ScreenPage<'_>, line: EventLine) -> Vec<&'a PhaseChange
     }
 }
 
-/// The levels of a chart, and the times at which they change: those of the phases where the chart has their unit, else the
-/// mean of the run.
+/// The levels of a chart, and the times at which they change: those of the phases where the chart has their unit, else
+/// the mean of the run.
 pub(super) fn levels(page: &ScreenPage<'_>, line: EventLine) -> (Vec<ChartLevel>, Vec<WallNs>) {
     let (model, changes) = (page.model, changes(page, line));
     // A model's time is its instructions, on which times of the clock have no place.
@@ -57,8 +57,8 @@ fn of_phases(changes: &[&PhaseChange]) -> Vec<ChartLevel> {
     levels
 }
 
-/// `changed   00:41 −12.0%, 1.20M/cpu-s → 1.06M/cpu-s, chance 1.2e-8`: the newest changes, as many as there is room for below
-/// the chart and so many rows.
+/// `changed   00:41 −12.0%, 1.20M/cpu-s → 1.06M/cpu-s, chance 1.2e-8`: the newest changes, as many as there is room for
+/// below the chart and so many rows.
 pub(super) fn lines(page: &ScreenPage<'_>, line: EventLine, area: Rect, rows: u16) -> Vec<Line<'static>> {
     let all = changes(page, line);
     let room = usize::from(area.height.saturating_sub(rows + CHART)).min(MOST);

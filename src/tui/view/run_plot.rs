@@ -11,8 +11,8 @@ pub(super) struct RunScale {
 }
 
 impl RunScale {
-    /// From the least to the largest run of both sides, and a tenth more at each end; of one run each from zero, as nothing else
-    /// says how much a difference is.
+    /// From the least to the largest run of both sides, and a tenth more at each end; of one run each from zero, as
+    /// nothing else says how much a difference is.
     pub(super) fn of(one: &ComparedEvent) -> Self {
         let is_single = one.a.numbers.len().max(one.b.numbers.len()) < 2;
         let values = || one.a.numbers.iter().chain(&one.b.numbers).map(|number| number.value);

@@ -56,8 +56,8 @@ fn scale(rates: &[f64], axis: AxisStart) -> (f64, f64) {
     }
 }
 
-/// The highest of some numbers; one peak of twenty, such as the start of a program, doesn't count where it is more than three
-/// times as high as all others.
+/// The highest of some numbers; one peak of twenty, such as the start of a program, doesn't count where it is more than
+/// three times as high as all others.
 pub(super) fn usual_highest(numbers: &[f64]) -> f64 {
     /// Of fewer, nobody knows which are usual.
     const LEAST: usize = 4;

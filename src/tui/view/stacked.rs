@@ -31,7 +31,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
 }
 
 impl StackedPanels {
-    /// The panels in an area, with so many rows of threads: each border that two of them share is a row more to show something in.
+    /// The panels in an area, with so many rows of threads: each border that two of them share is a row more to show
+    /// something in.
     fn of(page: &ScreenPage<'_>, area: Rect, threads: u16) -> Self {
         let in_rows = |shared| Self::unshared(page, Rect { height: area.height + shared, ..area }, threads);
         let fitting = |&shared: &u16| in_rows(shared).count() > shared;

@@ -77,8 +77,8 @@ pub(super) fn news(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Vec
     lines.into_iter().skip(told).collect()
 }
 
-/// `truth  1.94M   off +0.1%, in ±`, where it is counted beside: of the corrected number where there is one, unless raw ones are
-/// shown.
+/// `truth  1.94M   off +0.1%, in ±`, where it is counted beside: of the corrected number where there is one, unless raw
+/// ones are shown.
 fn truth(page: &ScreenPage<'_>, shown: EventLine) -> Option<Line<'static>> {
     let EventLine::Event(event) = shown else { return None };
     let (monitor, measure) = (&page.model.monitor, page.model.line_measure(shown));

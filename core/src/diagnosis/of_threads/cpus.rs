@@ -9,8 +9,8 @@ use crate::names::shown;
 use crate::run::MeasuredTarget;
 use crate::threads::ThreadUse;
 
-/// The busiest thread runs or could run for at least this part of the time, and those like it run at most and at least these
-/// parts of that, where it is told.
+/// The busiest thread runs or could run for at least this part of the time, and those like it run at most and at least
+/// these parts of that, where it is told.
 const IMBALANCE: (f64, f64, f64) = (0.9, 0.3, 0.02);
 /// How many others there are at least.
 const LEAST_OTHERS: usize = 2;
@@ -109,7 +109,8 @@ impl Evidence<'_> {
         Some(Said { text, why, sure: READY.to_owned() })
     }
 
-    /// Who else runs: of a process that ran already its children may, and of single threads the others of their program.
+    /// Who else runs: of a process that ran already its children may, and of single threads the others of their
+    /// program.
     fn others(&self) -> &'static str {
         match self.monitor.header().target {
             MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_) => "what isn't measured here",

@@ -12,9 +12,11 @@ use crate::units::WallNs;
 
 /// Processes started a second, CPU seconds of each at most, and their share of the CPU time where they are told.
 const SHORT: (f64, f64, f64) = (100.0, 0.005, 0.5);
-/// Seconds between two checks at most where it is told that processes are too short for one: between others longer ones fit.
+/// Seconds between two checks at most where it is told that processes are too short for one: between others longer ones
+/// fit.
 const CHECKED_EACH: f64 = 0.25;
-/// CPUs that ended children of a target were on at least: fewer may be those of a few that aren't short, beside others' that are.
+/// CPUs that ended children of a target were on at least: fewer may be those of a few that aren't short, beside others'
+/// that are.
 const LEAST_OF_CHILDREN: f64 = 0.1;
 /// The CPU seconds that the start of a process or thread takes at least: others on the machine can have started no more than their
 /// CPU time allows.
@@ -34,7 +36,8 @@ impl Evidence<'_> {
         if uses.ended_names.is_empty() { self.unseen_processes(uses, started) } else { self.short_names(uses, started) }
     }
 
-    /// By the CPU time of what ended, where the kernel tells each process' name: of those whose processes are short on average.
+    /// By the CPU time of what ended, where the kernel tells each process' name: of those whose processes are short on
+    /// average.
     fn short_names(&self, uses: &ThreadUses<'_>, started: f64) -> RuleResult {
         let (least_started, most_each, least_share) = SHORT;
         let is_short = |ended: &&EndedUse<'_>| ended.cpus * uses.seconds <= most_each * ended.count as f64;

@@ -12,18 +12,21 @@ use crate::threads::{LEAST_LOOKS, LooksSince, ThreadUse, WaitKind};
 
 /// The part of a CPU that a thread needs to be one that works; others wait for work.
 const WORKS: f64 = 0.001;
-/// The part of what threads use on average that one needs to wait for locks in its work: others wait for those that work.
+/// The part of what threads use on average that one needs to wait for locks in its work: others wait for those that
+/// work.
 const HAS_A_PART: f64 = 0.2;
-/// How many threads run, could or wait for a disk on average where others are told to wait for a lock: one of these has it.
+/// How many threads run, could or wait for a disk on average where others are told to wait for a lock: one of these has
+/// it.
 const HOLDERS: f64 = 0.7;
 /// The share of its time from which on a thread that waits for locks is told.
 const LOCKED: f64 = 0.3;
 /// How long threads wait for locks where that is told, for each second that they run.
 const LOCKED_TO_RUNNING: f64 = 1.0;
-/// How many threads wait for locks on average where waits were sampled and that is told, and how many for each that runs.
+/// How many threads wait for locks on average where waits were sampled and that is told, and how many for each that
+/// runs.
 const SAMPLED_LOCKS: (f64, f64) = (0.3, 0.3);
-/// How many threads wait for a disk on average where that is told: of the time in which they don't want for a CPU, as who has just
-/// got its data then waits for that; and of all the time.
+/// How many threads wait for a disk on average where that is told: of the time in which they don't want for a CPU, as
+/// who has just got its data then waits for that; and of all the time.
 const DISK: f64 = 0.3;
 const LEAST_DISK: f64 = 0.1;
 /// The part of its time that a command's busiest thread waits where that is told.
@@ -47,7 +50,8 @@ fn sure_of_looks(share: f64, looks: u32) -> String {
 
 /// The part of the time in which a thread waited for a device; and of the time in which it didn't want for a CPU.
 fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
-    // Checks come when a CPU is free, and so more often while a thread waits: the kernel's account of its other time is exact.
+    // Checks come when a CPU is free, and so more often while a thread waits: the kernel's account of its other time is
+    // exact.
     let is_known = thread.waits(WaitKind::Disk).is_some();
     let waits = if is_known { thread.wait_share(WaitKind::Disk) } else { thread.waited(WaitKind::Disk).0 };
     let (seen, _) = thread.waited(WaitKind::Nothing);
@@ -135,8 +139,9 @@ impl Evidence<'_> {
         }
     }
 
-    /// Where threads are switched away most, in words: `on a futex`, `in pipe_read`. Each counts by its own switches: who sleeps all
-    /// the time isn't switched. Of a machine's processes these aren't known, and of the kernel's threads it is how they idle.
+    /// Where threads are switched away most, in words: `on a futex`, `in pipe_read`. Each counts by its own switches:
+    /// who sleeps all the time isn't switched. Of a machine's processes these aren't known, and of the kernel's threads
+    /// it is how they idle.
     pub(in crate::diagnosis) fn waits_most(&self) -> Option<String> {
         let uses = self.threads.as_ref()?;
         let threads: Vec<_> = uses.all().filter(|thread| thread.cpu >= WORKS && !thread.thread.is_of_kernel).collect();
@@ -238,8 +243,8 @@ impl Evidence<'_> {
         let may_wait = |thread: &&ThreadUse<'_>| has_looks(thread) && !thread.thread.is_defunct();
         let lived = uses.all().filter(|thread| thread.lived >= LIVED).filter(may_wait);
         let busiest = lived.max_by(|a, b| a.cpu.total_cmp(&b.cpu))?;
-        // What a program used before it was looked at is in no thread. One that waits for a child has most of its time in that,
-        // which says nothing.
+        // What a program used before it was looked at is in no thread. One that waits for a child has most of its time
+        // in that, which says nothing.
         let is_alone =
             uses.all().count() == 1 && busiest.most_within().is_none_or(|(within, _)| within != WAITS_FOR_CHILD);
         if busiest.cpu < (self.running * MAIN).max(WORKS) && !is_alone {

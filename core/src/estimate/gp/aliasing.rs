@@ -1,16 +1,16 @@
 //! Detects a rotation that beats with the program, by events that are always counted.
 //!
 //! A program that repeats itself in the time of a cycle of the rotation, or in a simple ratio to it, shows each
-//! multiplexed event the same moments again and again: scaled counts may be far off, and no spread of them says so. What
-//! is counted all the time tells: seen in an event's stays alone, does it have the rate that it has? A program that repeats
-//! itself after a few cycles is shown at as many phases, so stays are looked at one by one and in batches.
+//! multiplexed event the same moments again and again: scaled counts may be far off, and no spread of them says so.
+//! What is counted all the time tells: seen in an event's stays alone, does it have the rate that it has? A program
+//! that repeats itself after a few cycles is shown at as many phases, so stays are looked at one by one and in batches.
 
 use super::super::timed_count::TimedCount;
 use super::regression::{ALWAYS_COUNTED, MOST_REGRESSORS};
 use crate::rates::{Delta, Moments};
 
-/// An always-counted event's rates in batches of another event's stays, over its rates at all times from the end of one batch
-/// to that of the next.
+/// An always-counted event's rates in batches of another event's stays, over its rates at all times from the end of one
+/// batch to that of the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct StayBatches {
     /// The batch so far, and all that was counted up to its start.
@@ -166,8 +166,8 @@ mod tests {
     use super::*;
     use crate::units::CpuNs;
 
-    /// Six events that take turns of 4 ms beside one that is always counted, at 100 a millisecond more or less as of the
-    /// time.
+    /// Six events that take turns of 4 ms beside one that is always counted, at 100 a millisecond more or less as of
+    /// the time.
     fn factors(rate: impl Fn(usize) -> f64) -> Option<Factors> {
         let mut aliasing = Aliasing::new((0..7).collect());
         let mut run = vec![Delta::default(); 7];
@@ -194,8 +194,9 @@ mod tests {
 
     #[test]
     fn a_program_that_is_seen_at_five_phases_is_found() {
-        // In five cycles it repeats itself twice: of its 15 rounds a stay sees each third one, from one that differs between
-        // events. Those from the first or the third on see three of five in the first half, the others two of five.
+        // In five cycles it repeats itself twice: of its 15 rounds a stay sees each third one, from one that differs
+        // between events. Those from the first or the third on see three of five in the first half, the others two of
+        // five.
         let found = factors(|round| if round % 15 < 7 { 1.9 } else { 0.1 });
         assert!(
             found.is_some_and(|found| (0.6..0.8).contains(&found.least) && (1.3..1.6).contains(&found.most)),

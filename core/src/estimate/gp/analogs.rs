@@ -89,7 +89,8 @@ struct Analog {
     stay: u64,
 }
 
-/// An event that tells where the program is: its weight, its rate now, and how much that usually changes, in logarithms.
+/// An event that tells where the program is: its weight, its rate now, and how much that usually changes, in
+/// logarithms.
 #[derive(Clone, Copy, Debug)]
 struct Witness {
     event: usize,
@@ -212,7 +213,8 @@ fn unseen(span: Span, window: Span) -> f64 {
     }
 }
 
-/// How much the logarithm of an event's rate changes from one stay to the next; `None` if that was seen less than twice.
+/// How much the logarithm of an event's rate changes from one stay to the next; `None` if that was seen less than
+/// twice.
 fn spread(pieces: &VecDeque<Piece>) -> Option<f64> {
     let mut changes = Vec::with_capacity(pieces.len());
     let (mut before, mut last): (Option<&Piece>, Option<&Piece>) = (None, None);
@@ -252,8 +254,8 @@ fn limit_earlier(moments: &mut [Analog], last_stay: u64) {
     moments.iter_mut().filter(|moment| moment.stay == heaviest).for_each(|moment| moment.weight *= part);
 }
 
-/// Whether an event's rate jumped before its last piece, in a stay or between two: it changed by more than it did between the
-/// pieces of earlier stays, and than counts of that size do by chance.
+/// Whether an event's rate jumped before its last piece, in a stay or between two: it changed by more than it did
+/// between the pieces of earlier stays, and than counts of that size do by chance.
 fn has_jumped(pieces: &VecDeque<Piece>) -> bool {
     let (Some(last), Some(before)) = (pieces.back(), pieces.iter().rev().nth(1)) else { return false };
     let change = |before: &Piece, piece: &Piece| (piece.log() - before.log()).abs();

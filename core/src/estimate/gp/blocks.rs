@@ -18,8 +18,8 @@ pub(crate) struct CountBlock {
     pub(crate) counted: f64,
     /// The time that it was on a counter, in milliseconds of CPU time.
     pub(crate) running: f64,
-    /// How many threads ran on average, each of which is counted on its own: where the event wasn't counted all the time,
-    /// it was in some of them.
+    /// How many threads ran on average, each of which is counted on its own: where the event wasn't counted all the
+    /// time, it was in some of them.
     pub(crate) threads: f64,
     /// Numbers the times that the event was on a counter without a break.
     pub(crate) stay: u64,

@@ -1,16 +1,16 @@
 //! Finds the stays of a window in which an event burst, and holds them to say little of other events.
 //!
-//! What events share is known to some per cent at best. Where one bursts to a thousand times its rate, the process takes
-//! that part of it for what others do, although their own stays saw them go on as before: they would have half or twice
-//! their counts. So a stay of a size that neither its event's past nor any other event explains is taken to be as
-//! uncertain as it is a surprise, for all events but its own: its square is that of the largest surprise that is believed
-//! (so far from the rest, a t distribution weighs it so, too: Lange, Little and Taylor, Robust Statistical Modeling Using
-//! the t Distribution, 1989).
+//! What events share is known to some per cent at best. Where one bursts to a thousand times its rate, the process
+//! takes that part of it for what others do, although their own stays saw them go on as before: they would have half or
+//! twice their counts. So a stay of a size that neither its event's past nor any other event explains is taken to be as
+//! uncertain as it is a surprise, for all events but its own: its square is that of the largest surprise that is
+//! believed (so far from the rest, a t distribution weighs it so, too: Lange, Little and Taylor, Robust Statistical
+//! Modeling Using the t Distribution, 1989).
 
 use super::window::{Observation, Solved};
 
-/// A stay is a burst where the square of how far it is off, over what was expected, is more than this: both without what
-/// other stays say and with it. Of the stays of the traces' programs 0.1 to 0.3 % are off by so much.
+/// A stay is a burst where the square of how far it is off, over what was expected, is more than this: both without
+/// what other stays say and with it. Of the stays of the traces' programs 0.1 to 0.3 % are off by so much.
 const SURPRISE: f64 = 200.0;
 
 /// A window's observations in which bursts say little, and the events that they are of.
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn a_burst_has_as_much_noise_as_it_is_a_surprise_by_hand() {
-        // 40 deviations: the square is 1,600, so that a variance of 8 makes it 200. In a stay of two observations the mean
-        // has a variance of a half, of which the noise of each adds a half.
+        // 40 deviations: the square is 1,600, so that a variance of 8 makes it 200. In a stay of two observations the
+        // mean has a variance of a half, of which the noise of each adds a half.
         let seen = window(&[(0, 0, 0.5), (1, 1, 40.0), (0, 2, -0.5), (0, 3, 40.0), (0, 3, 40.0)]);
         let found = temper(&seen, &covariances(WHITE)).unwrap_or_else(|| unreachable!());
         assert_eq!(found.is_bursting, [true, true]);

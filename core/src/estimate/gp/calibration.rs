@@ -18,8 +18,8 @@ pub(crate) enum ErrorTail {
     Usual,
     /// Most stays of all events hold no count.
     AllQuiet,
-    /// Most stays of this event hold no count, of late. The part of the stays with a count that were followed by one without:
-    /// what has begun late or has stopped isn't in bursts.
+    /// Most stays of this event hold no count, of late. The part of the stays with a count that were followed by one
+    /// without: what has begun late or has stopped isn't in bursts.
     Quiet {
         bursts: f64,
     },
@@ -35,8 +35,8 @@ impl ErrorTail {
         }
     }
 
-    /// A stay's square counts for no more than so much: one surprise doesn't spoil all that comes after, and each burst of
-    /// what is quiet is one.
+    /// A stay's square counts for no more than so much: one surprise doesn't spoil all that comes after, and each burst
+    /// of what is quiet is one.
     fn largest(self) -> f64 {
         match self {
             ErrorTail::Usual | ErrorTail::AllQuiet => 50.0,
@@ -54,13 +54,13 @@ pub(crate) struct StaySquare {
     pub(crate) tail: ErrorTail,
 }
 
-/// The usual mean of squares where stays take so many milliseconds: covariances that are fitted to a window know the stay
-/// that is left out, the better the longer it is.
+/// The usual mean of squares where stays take so many milliseconds: covariances that are fitted to a window know the
+/// stay that is left out, the better the longer it is.
 fn usual(stay_ms: f64) -> f64 {
     USUAL_LONG + USUAL_SHORT * (-stay_ms / SHORT_MS).exp()
 }
-/// What that is of long stays, how much more it is of short ones, and how long these are. These and the other numbers here were
-/// chosen on the accuracy bench.
+/// What that is of long stays, how much more it is of short ones, and how long these are. These and the other numbers
+/// here were chosen on the accuracy bench.
 const USUAL_LONG: f64 = 0.5;
 const USUAL_SHORT: f64 = 0.35;
 const SHORT_MS: f64 = 6.0;
@@ -90,8 +90,8 @@ impl Turns {
         (-(self.stay_ms - SHORTEST_MS).max(0.0) / SHORTER_MS).exp()
     }
 
-    /// How much what stays are off by says of a window's count. Of many short stays at moments that were drawn, with other
-    /// events each time, what one is off by says little of their sum.
+    /// How much what stays are off by says of a window's count. Of many short stays at moments that were drawn, with
+    /// other events each time, what one is off by says little of their sum.
     fn told_by_stays(self) -> f64 {
         match self.order {
             TurnOrder::Same => 1.0,
@@ -116,8 +116,8 @@ const NARROWER_IF_DRAWN: f64 = 0.17;
 const BEFORE: (f64, f64) = (60.0, 10.0);
 /// What a window keeps of those before.
 const KEPT: f64 = 0.93;
-/// How far the squares of all events are followed, as a power, and from which part of what is usual on; how far an event's own
-/// over those of all are, and where the event is quiet.
+/// How far the squares of all events are followed, as a power, and from which part of what is usual on; how far an
+/// event's own over those of all are, and where the event is quiet.
 const POWER: f64 = 1.2;
 const LEAST_ALL: f64 = 0.9;
 const OWN_POWER: f64 = 0.2;
@@ -127,17 +127,18 @@ const FACTORS: (f64, f64) = (0.75, 5.0);
 /// The variance of a level from n stays is so many times that of a window, over n squared.
 const LEVEL_VARIANCE: f64 = 3.0;
 
-/// How far variances from before a fit are believed: so much for each unit by which squares are more than usual, within these.
+/// How far variances from before a fit are believed: so much for each unit by which squares are more than usual, within
+/// these.
 const DOUBT_OF_FITS: f64 = 1.2;
 const BELIEVED: (f64, f64) = (0.1, 0.7);
-/// Stays that are left out say less of an event that is on a counter for more than a sixth of the time: its part that isn't
-/// counted, times this.
+/// Stays that are left out say less of an event that is on a counter for more than a sixth of the time: its part that
+/// isn't counted, times this.
 const TELLS: f64 = 1.2;
 /// Covariances before a fit say at most that a variance is so many times as large.
 const MOST_BEFORE: f64 = 8.0;
 
-/// How much stays that are left out say of an event that was counted for so much of the time, as a power: where that is most
-/// of it, what another stay would have been says little.
+/// How much stays that are left out say of an event that was counted for so much of the time, as a power: where that is
+/// most of it, what another stay would have been says little.
 fn told(counted: f64) -> f64 {
     (TELLS * (1.0 - counted)).min(1.0)
 }
@@ -183,8 +184,8 @@ impl Calibration {
         self.all.mean_with(self.usual(), BEFORE.0)
     }
 
-    /// The standard deviation of a number, of its variance by what was fitted to its own window and by what was before, of
-    /// an event that was counted for so much of the time.
+    /// The standard deviation of a number, of its variance by what was fitted to its own window and by what was before,
+    /// of an event that was counted for so much of the time.
     pub(crate) fn deviation(&self, fitted: f64, before: f64, counted: f64) -> f64 {
         let more = self.all() / self.usual() - 1.0;
         let doubt = DOUBT_OF_FITS * self.turns.told_by_stays();

@@ -74,8 +74,8 @@ impl Gp {
         is_clock.then_some(WindowEstimate { count: counted.enabled.0 as f64, half_width: 0.0 })
     }
 
-    /// The count of an event as the process says, as far as it goes on and doesn't hold still; where turns are long, by analogues
-    /// or the last rate.
+    /// The count of an event as the process says, as far as it goes on and doesn't hold still; where turns are long, by
+    /// analogues or the last rate.
     fn by_process(&mut self, event: usize, rate: f64, known: &Posterior, analog: Option<f64>) -> WindowEstimate {
         let (counted, time) = (self.counted.window[event], self.counted.window[event].enabled.as_ms());
         let present = known.covariance.at(event, event).max(0.0);
@@ -123,8 +123,8 @@ impl Gp {
         }
     }
 
-    /// How much of an event's estimate is its scaled count, as it holds still. Silence isn't stillness, and what is counted of
-    /// several threads isn't of the same ones.
+    /// How much of an event's estimate is its scaled count, as it holds still. Silence isn't stillness, and what is
+    /// counted of several threads isn't of the same ones.
     fn still_part(&self, event: usize) -> f64 {
         let is_alone = self.concurrency() == Concurrency::Alone;
         let is_silent = self.empty.is_most() || self.stays[event].quiet.empty() >= SELDOM;

@@ -85,8 +85,8 @@ impl Gp {
         fitted
     }
 
-    /// Takes what is quiet for nothing that says something of others: an event that never occurred, or has stopped, is always as far
-    /// below any rate as can be, and would pull the others down for ever.
+    /// Takes what is quiet for nothing that says something of others: an event that never occurred, or has stopped, is
+    /// always as far below any rate as can be, and would pull the others down for ever.
     fn part_from_quiet(&mut self) {
         let is_quiet =
             |event: &usize| self.levels[*event].is_silent() || self.stays[*event].quiet.stopped_ms().is_some();
@@ -110,8 +110,8 @@ impl Gp {
         seen.filter(|_| !self.samples_threads()).and_then(|seen| tempered(seen, self.events.len()))
     }
 
-    /// Fits the present covariances to a window, and takes what its stays were off by. `first`: the window by covariances at
-    /// large.
+    /// Fits the present covariances to a window, and takes what its stays were off by. `first`: the window by
+    /// covariances at large.
     fn fit_to(&mut self, window: &Window, first: Option<Solved<'_>>, since: f64) {
         let tells_of_stays = !self.samples_threads();
         self.process.at_large = match &first {

@@ -1,5 +1,5 @@
-//! Estimates the windows of a run once more when all of it is known: relative to the means of the run, with covariances that
-//! all of it taught, and with what came after each window.
+//! Estimates the windows of a run once more when all of it is known: relative to the means of the run, with covariances
+//! that all of it taught, and with what came after each window.
 
 use std::sync::Arc;
 
@@ -43,14 +43,16 @@ struct PastWindow {
     unit: f64,
 }
 
-/// Observations from so many milliseconds after a window take part in it, as many as from before it. 20 ms cost 0.01 of the
-/// ratio to scaling's error, 60 win nothing.
+/// Observations from so many milliseconds after a window take part in it, as many as from before it. 20 ms cost 0.01 of
+/// the ratio to scaling's error, 60 win nothing.
 const AHEAD_MS: f64 = 40.0;
 /// The most observations; what comes after a window adds a quarter to those of 140 ms.
 const OBSERVATIONS: usize = 300;
-/// Half widths over those that a live run takes for the same variances: levels are known, and what comes after a window bounds it.
+/// Half widths over those that a live run takes for the same variances: levels are known, and what comes after a window
+/// bounds it.
 const WIDTH: f64 = 0.5;
-/// The least half width, as a part of the one at the interval's end: what a short run or bursts hide then stays hidden later.
+/// The least half width, as a part of the one at the interval's end: what a short run or bursts hide then stays hidden
+/// later.
 const LEAST_WIDTH: f64 = 0.8;
 
 impl History {
@@ -90,7 +92,8 @@ impl WindowSum {
 }
 
 impl Gp {
-    /// Keeps what [`Gp::hindsight`] needs, from before the first round: about 10 kB a window of 24 events on four counters.
+    /// Keeps what [`Gp::hindsight`] needs, from before the first round: about 10 kB a window of 24 events on four
+    /// counters.
     pub fn keeping_windows(mut self) -> Self {
         self.history = Some(Arc::default());
         self
@@ -107,7 +110,8 @@ impl Gp {
 
     /// What [`Gp::interval`] answered for each interval, by all that the run has counted until now; `None` without
     /// [`Gp::keeping_windows`]. Intervals in which several threads ran stay as they were: what is counted of these is a
-    /// sample of threads, and estimating them once more has made errors larger. Takes about twice the time that the run's own estimates took.
+    /// sample of threads, and estimating them once more has made errors larger. Takes about twice the time that the
+    /// run's own estimates took.
     pub fn hindsight(&self, confidence: Confidence) -> Option<Vec<Vec<Option<Uncertain>>>> {
         let history = self.history.as_ref()?;
         // As long as threads are told apart, covariances are those of one of them.

@@ -64,8 +64,8 @@ impl WindowSum {
     }
 }
 
-/// How far above an estimate its interval ends: at the next whole count, as counts are whole. What is estimated to occur a
-/// tenth of a time may occur once; of what is estimated not to occur nothing says so.
+/// How far above an estimate its interval ends: at the next whole count, as counts are whole. What is estimated to
+/// occur a tenth of a time may occur once; of what is estimated not to occur nothing says so.
 fn up_to_whole(estimate: f64, above: f64) -> f64 {
     if estimate > 0.0 { ((estimate + above).ceil() - estimate).max(above) } else { above }
 }

@@ -17,8 +17,8 @@
 //! what a part of a stay counted (`blocks`), a *piece* what a longer part did, which is compared with earlier ones
 //! (`analogs`).
 //!
-//! Constants that name no source were chosen on the conditions of the accuracy bench (`benches/accuracy.rs`), by coverage
-//! first and by error then; `docs/estimator-experiments.md` says what was tried and what it gave.
+//! Constants that name no source were chosen on the conditions of the accuracy bench (`benches/accuracy.rs`), by
+//! coverage first and by error then; `docs/estimator-experiments.md` says what was tried and what it gave.
 
 mod aliasing;
 mod analogs;
@@ -111,9 +111,9 @@ impl WhenCounted {
     }
 }
 
-/// The least relative half width of an interval's count: a switch of groups and the interrupt around it take some microseconds
-/// of each slice, which no group counts. Intervals of 100 ms in a guest with two groups differed by 0.18 % from those with a
-/// counter all the time.
+/// The least relative half width of an interval's count: a switch of groups and the interrupt around it take some
+/// microseconds of each slice, which no group counts. Intervals of 100 ms in a guest with two groups differed by 0.18 %
+/// from those with a counter all the time.
 pub(super) const SWITCHES: f64 = 0.002;
 
 /// How far a clock may be in a round from the time that it was on a counter, as a part of that and beside it: the
@@ -127,8 +127,8 @@ fn sane(delta: Delta) -> Delta {
     Delta { count: if running > CpuNs(0) { delta.count } else { 0 }, running, ..delta }
 }
 
-/// Whether an event counted the time that it was on a counter, as `task-clock` does: it then had the time in which it wasn't,
-/// too.
+/// Whether an event counted the time that it was on a counter, as `task-clock` does: it then had the time in which it
+/// wasn't, too.
 fn is_clocked(counted: Delta, part: f64, slack: CpuNs) -> bool {
     let nanoseconds = counted.running.0 as f64;
     (counted.count as f64 - nanoseconds).abs() <= part * nanoseconds + slack.0 as f64
@@ -139,21 +139,22 @@ fn longest(deltas: &[Delta]) -> f64 {
     deltas.iter().map(|delta| delta.enabled).max().unwrap_or_default().as_ms()
 }
 
-/// What time is slowed down by where a cycle takes so many windows.
-fn unit(windows: f64) -> f64 {
-    if windows < SLOWED { 1.0 } else { windows.min(SLOWEST) }
+/// Length of the process' unit of time, in ms of CPU time, for a rotation cycle of `windows`.
+fn time_unit(windows: f64) -> f64 {
+    if windows < SHORTEST_SLOWED_CYCLE { 1.0 } else { windows.min(LARGEST_TIME_UNIT) }
 }
 
 /// The variance of rates between threads, over that of a thread in time, before any were seen.
 const BETWEEN_THREADS: f64 = 3.0;
-/// Where time is slowed down by more, stays are so far apart that the last rate may say more than the mean does.
-const SLOW: f64 = 3.0;
-/// Where it is slowed down at all and stays take so long, it may, too, and the moments at which other events were as they are
-/// now say more than both.
+/// Where the unit of time is longer, in ms, stays are so far apart that the last rate may say more than the mean does.
+const TIME_UNIT_OF_FAR_STAYS: f64 = 3.0;
+/// Where it is longer than 1 ms and stays take so long, it may, too, and the moments at which other events were as they
+/// are now say more than both.
 const LONG_TURN_MS: f64 = 50.0;
-/// The least and the most that time is slowed down by: a cycle of less than two windows is followed as it is.
-const SLOWED: f64 = 2.0;
-const SLOWEST: f64 = 100.0;
+/// A cycle of fewer windows is followed as it is.
+const SHORTEST_SLOWED_CYCLE: f64 = 2.0;
+/// The longest unit of time, in ms.
+const LARGEST_TIME_UNIT: f64 = 100.0;
 /// Covariances are fitted anew after so long.
 const FIT_EVERY_MS: f64 = 75.0;
 /// Before the first fit it is as if it had been to so many observations of each event: a prior says more of variances
@@ -253,7 +254,8 @@ struct FittedProcess {
     volatilities: Vec<Volatility>,
     /// What volatilities make of the covariances at present.
     scales: Vec<WindowScale>,
-    /// Variances of events' mean rates, relative to their levels, by the covariances before they were fitted to the window.
+    /// Variances of events' mean rates, relative to their levels, by the covariances before they were fitted to the
+    /// window.
     at_large: Vec<f64>,
 }
 
@@ -295,8 +297,8 @@ struct UnsolvedWindows {
 pub const MAX_EVENTS: usize = 512;
 
 impl Gp {
-    /// An estimator of these events, [`MAX_EVENTS`] at most. What a model of earlier runs holds of them goes before what
-    /// the prior says.
+    /// An estimator of these events, [`MAX_EVENTS`] at most. What a model of earlier runs holds of them goes before
+    /// what the prior says.
     pub fn new(
         events: &[EventSpec],
         rotation_ms: f64,
@@ -323,7 +325,7 @@ impl Gp {
             constraints: Constraints::default(),
             times: ProcessTimes {
                 elapsed: 0.0,
-                unit: unit(rotation_ms / Turns::USUAL.stay_ms),
+                unit: time_unit(rotation_ms / Turns::USUAL.stay_ms),
                 window_start: 0.0,
                 fitted_until: 0.0,
                 end: 0.0,
@@ -400,13 +402,14 @@ impl Gp {
         }
     }
 
-    /// Whether the counts of any window of the last interval were scaled, as rounding left covariances without a solution.
+    /// Whether the counts of any window of the last interval were scaled, as rounding left covariances without a
+    /// solution.
     pub fn was_unsolved(&self) -> bool {
         self.unsolved.before
     }
 
-    /// Whether a cycle of the rotation, from one turn of an event to its next, takes longer than two windows, so that the process
-    /// says little more than what was counted.
+    /// Whether a cycle of the rotation, from one turn of an event to its next, takes longer than two windows, so that
+    /// the process says little more than what was counted.
     pub fn is_slow(&self) -> bool {
         self.times.unit > 1.0
     }
@@ -418,7 +421,7 @@ impl Gp {
 
     /// Whether the last rate of an event may say more than its mean does.
     fn may_hold_rates(&self) -> bool {
-        self.times.unit > SLOW || self.is_in_long_turns()
+        self.times.unit > TIME_UNIT_OF_FAR_STAYS || self.is_in_long_turns()
     }
 
     /// By what factors counts may be off because the rotation beats with the program, if it does.
@@ -551,7 +554,7 @@ impl Gp {
         self.turns = Turns { stay_ms: stays[stays.len() / 2].0, order };
         let mut cycles: Vec<f64> = stays.iter().map(|(stay_ms, counted)| stay_ms / counted).collect();
         cycles.sort_unstable_by(f64::total_cmp);
-        self.times.unit = unit(cycles[cycles.len() / 2] / self.settings.window_ms);
+        self.times.unit = time_unit(cycles[cycles.len() / 2] / self.settings.window_ms);
     }
 
     /// Follows how much events vary at present.

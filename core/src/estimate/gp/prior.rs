@@ -139,8 +139,8 @@ impl Prior {
         covariances
     }
 
-    /// What programs have in common, each that is long enough as important as any other. It takes seconds a program; `told` gets
-    /// how many are done.
+    /// What programs have in common, each that is long enough as important as any other. It takes seconds a program;
+    /// `told` gets how many are done.
     pub fn learn(programs: &[Complete<'_>], mut told: impl FnMut(usize)) -> Self {
         let mut families: Vec<Vec<&Complete<'_>>> = Vec::new();
         for program in programs.iter().filter(|program| program.is_long_enough()) {

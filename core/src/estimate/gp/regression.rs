@@ -18,8 +18,8 @@ const STEADY: f64 = 1e-4;
 /// What is added to squares so that regressors that are multiples of one another have slopes, as a part of them.
 const ALIKE: f64 = 1e-6;
 
-/// A regression of differences of an event's rate, relative to its mean, on those of regressors (those of stays over their
-/// mean time).
+/// A regression of differences of an event's rate, relative to its mean, on those of regressors (those of stays over
+/// their mean time).
 pub(super) struct Regression {
     /// The regressors whose rates vary, and their slopes.
     pub(super) regressors: Vec<usize>,

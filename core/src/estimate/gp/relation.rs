@@ -70,7 +70,8 @@ pub(crate) struct SumMisfit {
     variances: FadingMean,
 }
 
-/// What is remembered of a window's residual at the next one: a sum that holds no more corrects little after half a second.
+/// What is remembered of a window's residual at the next one: a sum that holds no more corrects little after half a
+/// second.
 const KEPT: f64 = 0.8;
 /// Squares may be so many times as large as the variances by chance; those are estimates themselves.
 const CHANCE: f64 = 2.0;

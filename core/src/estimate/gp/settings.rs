@@ -66,7 +66,8 @@ pub struct Settings {
     /// The half width of intervals, over that of Student's t with as many degrees of freedom as there
     /// are observations of the event in the window that covariances were fitted to.
     pub half_width: f64,
-    /// How many times as large as where covariances are fitted to each window the squares usually are of what stays are off by.
+    /// Usual ratio of a stay's squared prediction error to its predicted variance, relative to that where covariances
+    /// are fitted to each window; 1 there.
     pub usual_squares: f64,
 }
 

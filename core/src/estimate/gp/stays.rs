@@ -18,8 +18,9 @@ type StayCounts = [f64; 2 + MOST_REGRESSORS];
 /// the part of the time that wasn't counted. What differs is the count from that of the mean rate in the stay's time
 /// (the same, 6.3): a stay of next to no time, in which the rate may be anything, moves no total.
 ///
-/// A total is that of a regression (the same, 7.1): scaled, and put right by what regressors counted in the event's stays
-/// against what they counted in all. Slopes are those of differences between neighbours on differences of regressors.
+/// A total is that of a regression (the same, 7.1): scaled, and put right by what regressors counted in the event's
+/// stays against what they counted in all. Slopes are those of differences between neighbours on differences of
+/// regressors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StaySpread {
     /// The counts in the stay so far.
@@ -37,8 +38,8 @@ pub(crate) struct StaySpread {
     /// Sums of products of differences between neighbours.
     products: [StayCounts; 2 + MOST_REGRESSORS],
     differences: f64,
-    /// The counts while the event was on a counter, and that time, since there are these regressors; and the event's own
-    /// before that.
+    /// The counts while the event was on a counter, and that time, since there are these regressors; and the event's
+    /// own before that.
     seen: WithRegressors,
     seen_ms: f64,
     before: TimedCount,
@@ -146,8 +147,8 @@ impl StaySpread {
         (self.stays() > 0.0).then(|| self.ended / self.stays())
     }
 
-    /// The variance of stays' counts over that of a Poisson process; `None` before so many stays that it is known, and of what never
-    /// occurred.
+    /// The variance of stays' counts over that of a Poisson process; `None` before so many stays that it is known, and
+    /// of what never occurred.
     pub(crate) fn dispersion(&self) -> Option<f64> {
         let mut all = self.before;
         all.add(self.seen[0], self.seen_ms);

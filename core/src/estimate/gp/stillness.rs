@@ -1,7 +1,7 @@
 //! Follows which events hold still: those of which the last stay foretells the next one better than the process does.
 //!
-//! A program that does the same for seconds and then another thing has levels and variances at large that say nothing of
-//! either: the process draws estimates to them, and scaled counts are nearer.
+//! A program that does the same for seconds and then another thing has levels and variances at large that say nothing
+//! of either: the process draws estimates to them, and scaled counts are nearer.
 
 use super::super::fading::FadingMean;
 use super::window::LeftOut;
@@ -67,8 +67,8 @@ impl Stillness {
 mod tests {
     use super::*;
 
-    /// How much of its estimate is scaled after so many windows of a stay each, this far from what the process and the stay
-    /// before said.
+    /// How much of its estimate is scaled after so many windows of a stay each, this far from what the process and the
+    /// stay before said.
     fn part(windows: usize, off: f64, off_last: Option<f64>) -> f64 {
         let mut stillness = Stillness::new(1);
         let stay = LeftOut { event: 0, square: 1.0, off, off_last };

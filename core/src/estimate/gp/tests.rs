@@ -361,8 +361,8 @@ fn covariances_without_a_solution_are_told_and_scaled() {
 
 #[test]
 fn what_came_after_tells_when_a_rate_changed() {
-    // Each event is on in every other round, at 1000 a round for half of a run, then at none; it isn't seen in the first
-    // two rounds of the last interval before.
+    // Each event is on in every other round, at 1000 a round for half of a run, then at none; it isn't seen in the
+    // first two rounds of the last interval before.
     let mut gp = gp(&[false, false]).keeping_windows();
     let rate = |i: usize| if i < 53 { 1000.0 } else { 3000.0 };
     let mut live = Vec::new();

@@ -1,9 +1,9 @@
 //! Finds which threads were on the counters when, where several rotate on their own.
 //!
-//! Under the kernel's rotation each thread's counters go through the same order of events, each thread in a phase of its
-//! own. Counts and times are summed over threads, but the times tell the phases: those of all events together are a sum of
-//! as many patterns as there are threads, each shifted by its phase. A thread's pattern goes on until it ends, so that
-//! what is counted is known to be of one thread, or of some, and each has a rate of its own.
+//! Under the kernel's rotation each thread's counters go through the same order of events, each thread in a phase of
+//! its own. Counts and times are summed over threads, but the times tell the phases: those of all events together are a
+//! sum of as many patterns as there are threads, each shifted by its phase. A thread's pattern goes on until it ends,
+//! so that what is counted is known to be of one thread, or of some, and each has a rate of its own.
 
 use super::time::Span;
 use crate::rates::Delta;
@@ -202,8 +202,8 @@ impl Threads {
         Self { tick, order, since, tracks: vec![], rounds: vec![], rates: vec![], ran: vec![] }
     }
 
-    /// Takes a round. `unit`: how many milliseconds the unit of its span has, which is the same for as long as threads are
-    /// known.
+    /// Takes a round. `unit`: how many milliseconds the unit of its span has, which is the same for as long as threads
+    /// are known.
     pub(crate) fn round(&mut self, span: Span, unit: f64, deltas: &[Delta]) {
         let time = deltas.iter().map(|delta| delta.enabled).max().unwrap_or_default().as_ms() / unit;
         let running = deltas.iter().map(|delta| delta.running.as_ms() / unit).collect();
@@ -271,7 +271,8 @@ impl Threads {
         }
     }
 
-    /// Replaces threads by those that were found at a time. `changing`: the rounds before in which threads came or went.
+    /// Replaces threads by those that were found at a time. `changing`: the rounds before in which threads came or
+    /// went.
     fn change(&mut self, alive: &[usize], found: &[Found], changing: &[Round], now: f64) {
         let gap = changing.first().map_or(0.0, |first| now - first.span.start);
         let time: f64 = changing.iter().map(|round| round.threads * round.span.length()).sum();
@@ -371,8 +372,8 @@ mod tests {
     use super::*;
     use crate::units::CpuNs;
 
-    /// Threads in a rotation of 24 events on four counters, beside one that is always counted: the phase and the life of
-    /// each. An event counts as many a millisecond as its thread's number, from one on.
+    /// Threads in a rotation of 24 events on four counters, beside one that is always counted: the phase and the life
+    /// of each. An event counts as many a millisecond as its thread's number, from one on.
     struct World(Vec<(f64, Span)>);
 
     const EVENTS: usize = 25;

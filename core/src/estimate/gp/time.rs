@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn covariances_of_spans_by_hand() {
-        // A span of one memory of 150 ms with itself: 2 (x - 1 + e^-x) / x^2 at x = 1. With the next such span: (1 - 1/e)^2.
+        // A span of one memory of 150 ms with itself: 2 (x - 1 + e^-x) / x^2 at x = 1. With the next such span: (1 -
+        // 1/e)^2.
         let (one, next) = (timed(0.0, 150.0), timed(150.0, 150.0));
         let inverse = std::f64::consts::E.recip();
         let [constant, fading, _, white] = one.covariances(&one);

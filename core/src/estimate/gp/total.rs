@@ -54,9 +54,9 @@ const MOST_RELATIVE: f64 = 1.5;
 const LONGEST_WAIT_MS: f64 = 2000.0;
 
 impl MixedTotal {
-    /// How far off it may be, of an event of which this was counted. Few stays rather miss what is much than see it, so that the
-    /// interval is as long on a log scale above as below, and no shorter than what a Poisson process leaves unseen. In bursts it is
-    /// no wider than all intervals together, but for half of these above it.
+    /// How far off it may be, of an event of which this was counted. Few stays rather miss what is much than see it, so
+    /// that the interval is as long on a log scale above as below, and no shorter than what a Poisson process leaves
+    /// unseen. In bursts it is no wider than all intervals together, but for half of these above it.
     fn error(&self, run: Delta, confidence: Confidence) -> Error {
         let [half_width, below] = [self.half_width, self.below].map(|side| at(confidence, side));
         if !below.is_finite() {
@@ -180,8 +180,8 @@ impl Gp {
     }
 }
 
-/// Events in the order in which they are taken as regressors: those on counters first, as what software counts says little
-/// of others.
+/// Events in the order in which they are taken as regressors: those on counters first, as what software counts says
+/// little of others.
 pub(super) fn ranked(mut found: Vec<usize>, events: &[EventSpec]) -> Vec<usize> {
     found.sort_by_key(|&event| events[event].counted);
     found

@@ -23,8 +23,8 @@ pub(super) struct Sides {
     pub(super) above: f64,
 }
 
-/// So much farther above an estimate the truth may be, over the square of the number of stays: rates have long tails, and a few
-/// stays rather miss what is much than see it.
+/// So much farther above an estimate the truth may be, over the square of the number of stays: rates have long tails,
+/// and a few stays rather miss what is much than see it.
 const FEW_STAYS_ABOVE: f64 = 0.5;
 /// How far above it may be of a frequent event; an event is frequent from so many counts a millisecond on.
 const ABOVE: f64 = 0.8;
@@ -32,8 +32,8 @@ const FREQUENT_PER_MS: f64 = 1000.0;
 /// What is rare comes in clusters: the power to which an event's rate is below that, and the most that it counts for.
 const RARITY_POWER: f64 = 0.48;
 const RAREST: f64 = 1000.0;
-/// How far below it may be, where the half width is this part of a mean interval's count; the power to which that is more or less.
-/// What is known to half its size is rarely next to nothing.
+/// How far below it may be, where the half width is this part of a mean interval's count; the power to which that is
+/// more or less. What is known to half its size is rarely next to nothing.
 const BELOW: f64 = 0.83;
 const BELOW_AT: f64 = 0.3;
 const WIDE_POWER: f64 = -0.1;
@@ -41,22 +41,24 @@ const WIDTHS: (f64, f64) = (0.01, 7.0);
 /// An estimate above the mean may fall back to it: the power to which it is, and the most that it counts for.
 const RAISED_POWER: f64 = 1.0;
 const MOST_RAISED: f64 = 1.3;
-/// Below the mean an event varies by less, but may come back to it: the powers to which the estimate is below it, down and up, and
-/// the least that it counts for.
+/// Below the mean an event varies by less, but may come back to it: the powers to which the estimate is below it, down
+/// and up, and the least that it counts for.
 const LOWERED_POWERS: (f64, f64) = (0.55, -0.15);
 const LEAST_LOWERED: f64 = 0.1;
 
 /// An interval with so many stays tells how far off it may be.
 const LEAST_STAYS: f64 = 5.0;
-/// Its count is at most so many times as far above the estimate as what its stays left unseen, as they scatter, is at 95 %.
+/// Its count is at most so many times as far above the estimate as what its stays left unseen, as they scatter, is at
+/// 95 %.
 const MOST_SCATTERED: f64 = 2.0;
 
 impl Sides {
     pub(super) const ALIKE: Self = Self { below: 1.0, above: 1.0 };
 
-    /// Those of an interval's sum, of an event whose mean rate makes so many counts in it, and of which so many stays were
-    /// seen. Their form comes from what intervals missed, by quantile regression (R. Koenker and G. Bassett, "Regression
-    /// quantiles", Econometrica 46, 1978); the numbers from a search over the hard conditions (docs/estimator-experiments.md).
+    /// Those of an interval's sum, of an event whose mean rate makes so many counts in it, and of which so many stays
+    /// were seen. Their form comes from what intervals missed, by quantile regression (R. Koenker and G. Bassett,
+    /// "Regression quantiles", Econometrica 46, 1978); the numbers from a search over the hard conditions
+    /// (docs/estimator-experiments.md).
     pub(super) fn new(sum: &WindowSum, mean: f64, stays: f64, tail: ErrorTail) -> Self {
         let few_stays = 1.0 + FEW_STAYS_ABOVE / stays.max(1.0).powi(2);
         // Intervals of what is quiet have widths of their own.
@@ -84,8 +86,8 @@ impl Sides {
 }
 
 impl Gp {
-    /// How far above its estimate an interval's count may be, of an event whose stays scatter by so much; `None` where too few of
-    /// them are known, in the run or in the interval.
+    /// How far above its estimate an interval's count may be, of an event whose stays scatter by so much; `None` where
+    /// too few of them are known, in the run or in the interval.
     pub(super) fn most_above(&self, event: usize, counted: Delta) -> Option<f64> {
         let (stays, dispersion) = (&self.stays[event], self.stays[event].dispersion()?);
         let are_enough = counted.running.as_ms() >= LEAST_STAYS * stays.stay_ms()?;

@@ -131,7 +131,8 @@ pub(crate) struct Window {
     /// How much each event's level and its rate vary at present, over how they do at large.
     scales: Vec<WindowScale>,
     spans: Spans,
-    /// How alike the threads are that each pair is of, in the lower triangle, row after row; `None` where they are the same.
+    /// How alike the threads are that each pair is of, in the lower triangle, row after row; `None` where they are the
+    /// same.
     threads: Option<Vec<f64>>,
 }
 

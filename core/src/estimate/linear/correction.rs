@@ -181,8 +181,8 @@ impl<'a> ExpectedCorrections<'a> {
     }
 }
 
-/// How much less an expectation weighs that is less sure than what it corrects: by the ratio of the variances, as in the
-/// mean with the least. An error that isn't known is more than any other.
+/// How much less an expectation weighs that is less sure than what it corrects: by the ratio of the variances, as in
+/// the mean with the least. An error that isn't known is more than any other.
 pub(super) fn less_sure(own: f64, expected: f64) -> f64 {
     match (own.is_nan(), expected.is_nan()) {
         (true, _) => 1.0,

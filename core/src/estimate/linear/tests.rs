@@ -160,7 +160,8 @@ fn a_single_interval_is_corrected_from_its_own_rates() {
     bench.feed(&[Some(10), Some(40)]);
     bench.feed(&[Some(20), Some(100)]);
     assert_eq!(bench.interval(1), 100.0);
-    // Two samples tell how far 70 is off, so that what the first interval did ends: at most a quarter of the way to 5 x 15.
+    // Two samples tell how far 70 is off, so that what the first interval did ends: at most a quarter of the way to 5
+    // x 15.
     assert!((70.0..=71.25).contains(&bench.mean(1)), "{}", bench.mean(1));
     // Not counted in this interval: what the other says of it.
     bench.feed(&[Some(8), None]);

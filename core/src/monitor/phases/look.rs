@@ -53,8 +53,8 @@ pub(super) struct WindowLook {
     pub(super) bursts: Vec<Range<usize>>,
 }
 
-/// Looks for the phases of a window. One has at least so many values; fewer are no phase, and what comes before and after
-/// them is compared.
+/// Looks for the phases of a window. One has at least so many values; fewer are no phase, and what comes before and
+/// after them is compared.
 pub(super) fn look(window: &SpanWindow, least: usize, confidence: Confidence) -> WindowLook {
     let spans: Vec<CountedSpan> = window.spans.iter().copied().collect();
     let mut values: Vec<Option<f64>> = spans.iter().map(CountedSpan::value).collect();
@@ -123,8 +123,8 @@ fn poisson(before: (f64, f64), after: (f64, f64)) -> f64 {
     2.0 * (part(before) + part(after))
 }
 
-/// How exact each value is: the inverse of its deviation. What multiplexing left unseen is known; the program's own noise is
-/// taken to be as large as that mostly is, and smaller in longer times.
+/// How exact each value is: the inverse of its deviation. What multiplexing left unseen is known; the program's own
+/// noise is taken to be as large as that mostly is, and smaller in longer times.
 fn weights(spans: &[CountedSpan]) -> Vec<Option<f64>> {
     let there = || spans.iter().filter(|span| span.seconds > 0.0);
     let unseen = |span: &CountedSpan| span.variance / span.seconds.powi(2);

@@ -1,7 +1,7 @@
 //! Measures how much the means of longer and longer times differ from one to the next, as long as no change was told.
 //!
-//! Noise that lasts for seconds looks like short phases. A change counts only if it is larger than what was seen before from
-//! one second to the next, and from each half a minute to the next.
+//! Noise that lasts for seconds looks like short phases. A change counts only if it is larger than what was seen before
+//! from one second to the next, and from each half a minute to the next.
 
 use std::collections::VecDeque;
 
@@ -14,8 +14,8 @@ const LENGTHS: usize = 5;
 /// So many of the newest differences of each length count.
 const KEPT: usize = 60;
 
-/// So many of the largest differences count as the next one, but at most a quarter of all, rounded up: they are the start of
-/// a program, or a change that isn't told yet, which may lie in two spans.
+/// So many of the largest differences count as the next one, but at most a quarter of all, rounded up: they are the
+/// start of a program, or a change that isn't told yet, which may lie in two spans.
 const LEFT_OUT: usize = 2;
 
 /// Shorter times say little of noise that lasts, in nanoseconds.
@@ -101,7 +101,8 @@ impl LengthNoise {
         self.differences.push_back((span.end, ((after - before) / (0.5 * (after + before))).powi(2)));
     }
 
-    /// The variance of a mean as a part of the square of the level, by differences of neighbours, and how many there are.
+    /// The variance of a mean as a part of the square of the level, by differences of neighbours, and how many there
+    /// are.
     fn noise(&self) -> Option<(f64, usize)> {
         let mut squares: Vec<f64> = self.differences.iter().map(|(_, square)| *square).collect();
         squares.sort_unstable_by(f64::total_cmp);
@@ -112,8 +113,8 @@ impl LengthNoise {
     }
 }
 
-/// The square of Student's t that is as rare as a normal number [`CLEAR`], for a variance of so many differences (Wallace,
-/// "Bounds on normal approximations to Student's and the chi-square distributions", 1959).
+/// The square of Student's t that is as rare as a normal number [`CLEAR`], for a variance of so many differences
+/// (Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959).
 fn clear_of(differences: usize) -> f64 {
     let degrees = differences.max(1) as f64;
     let square = (CLEAR / (1.0 - 0.75 / degrees)).powi(2);

@@ -142,7 +142,8 @@ struct SplitMeans<'a> {
 }
 
 impl SplitMeans<'_> {
-    /// Whether that holds anywhere for the means before and after a place, and the sum of one over how many values they are of.
+    /// Whether that holds anywhere for the means before and after a place, and the sum of one over how many values they
+    /// are of.
     fn any(&self, holds: impl Fn(f64, f64, f64) -> bool) -> bool {
         let (all, count) = (self.values.iter().sum::<f64>(), self.values.len());
         let mut sum: f64 = self.values[..self.least - 1].iter().sum();
@@ -154,8 +155,8 @@ impl SplitMeans<'_> {
     }
 }
 
-/// The variance of values whose level hardly changes: the median of the absolute difference of two normal values is 0.954 of
-/// their deviation.
+/// The variance of values whose level hardly changes: the median of the absolute difference of two normal values
+/// is 0.954 of their deviation.
 fn variance_by_differences(values: &[f64]) -> f64 {
     let mut apart: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     let half = apart.len() / 2;

@@ -22,7 +22,8 @@ const LOOK: Duration = Duration::from_millis(1);
 /// Leaves the closing of this process' counters to a child, so that this process can end before they are closed.
 ///
 /// The kernel takes some hundredths of a second to close the last descriptor of a tracepoint, and a process hasn't
-/// ended before all of its own are closed. The child has the same counters, and nothing else, until this process is gone.
+/// ended before all of its own are closed. The child has the same counters, and nothing else, until this process is
+/// gone.
 ///
 /// # Errors
 /// Returns the operating system's error if it can't make a process or doesn't list open descriptors.

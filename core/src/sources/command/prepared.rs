@@ -92,12 +92,13 @@ fn join(spawning: JoinHandle<io::Result<Child>>) -> io::Result<Child> {
 /// Whether this process was started with SIGCHLD ignored.
 static IGNORES_CHILDREN: OnceLock<bool> = OnceLock::new();
 
-/// Lets this process wait for its children though whoever started it had SIGCHLD ignored: the kernel then forgets how they end, and
-/// what they took. Says whether that was so; commands get the signal as this process got it.
+/// Lets this process wait for its children though whoever started it had SIGCHLD ignored: the kernel then forgets how
+/// they end, and what they took. Says whether that was so; commands get the signal as this process got it.
 pub fn wait_for_children() -> bool {
     *IGNORES_CHILDREN.get_or_init(|| {
         let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
-        // SAFETY: the default action runs nothing here, and one that was there before was installed by whoever answers for it.
+        // SAFETY: the default action runs nothing here, and one that was there before was installed by whoever answers
+        // for it.
         let before = unsafe { sigaction(Signal::SIGCHLD, &default) };
         let Ok(before) = before else { return false };
         if matches!(before.handler(), SigHandler::SigIgn) {

@@ -48,8 +48,8 @@ pub use model::{Cache, CacheModel};
 /// that executes another program numbers its parts anew, and valgrind takes longer than this to start it.
 const BEAT: Duration = Duration::from_millis(50);
 
-/// Basic blocks between parts: some 2.5 million instructions, which count as 2.5 ms, near the slices of real counters; a
-/// thirtieth of a second of a program under the model.
+/// Basic blocks between parts: some 2.5 million instructions, which count as 2.5 ms, near the slices of real counters;
+/// a thirtieth of a second of a program under the model.
 const PART: u32 = 500_000;
 
 /// How long valgrind may take to say what it models.
@@ -90,7 +90,8 @@ pub struct ProgramPart {
     pub text: String,
 }
 
-/// A folder that goes when it is dropped, or once none of the command's processes uses it any more; and when perfprop is killed.
+/// A folder that goes when it is dropped, or once none of the command's processes uses it any more; and when perfprop
+/// is killed.
 #[derive(Debug)]
 struct Scratch {
     path: PathBuf,
@@ -100,9 +101,9 @@ struct Scratch {
     is_left: bool,
 }
 
-/// What is left when perfprop is killed, or when the command ends before what it started: a program that goes on under the model,
-/// and writes. Its parts are deleted every second while any of its processes lives, which their logs tell, and the folder at last.
-/// One that was just started has no log yet.
+/// What is left when perfprop is killed, or when the command ends before what it started: a program that goes on under
+/// the model, and writes. Its parts are deleted every second while any of its processes lives, which their logs tell,
+/// and the folder at last. One that was just started has no log yet.
 const GUARDIAN: &str = r#"read -r _
 cd / || exit
 sleep 1
@@ -138,7 +139,8 @@ impl Scratch {
 }
 
 impl Scratch {
-    /// Whether a process runs under a model that writes there, also one that has no log yet: its command line has the folder.
+    /// Whether a process runs under a model that writes there, also one that has no log yet: its command line has the
+    /// folder.
     fn is_used(&self) -> bool {
         use std::os::unix::ffi::OsStrExt;
         let folder = [self.path.as_os_str().as_bytes(), b"/"].concat();
@@ -339,8 +341,8 @@ impl Emulated {
 }
 
 impl Drop for Emulated {
-    /// Leaves the folder to what the command started and goes on; if the command itself does, it is about to be ended with all that.
-    /// Deletes what killed processes left: valgrind makes FIFOs for debuggers in the folder of temporary
+    /// Leaves the folder to what the command started and goes on; if the command itself does, it is about to be ended
+    /// with all that. Deletes what killed processes left: valgrind makes FIFOs for debuggers in the folder of temporary
     /// files. They can't lie elsewhere, because a program may read the name of one that is mapped.
     fn drop(&mut self) {
         let names = |folder: &Path| {

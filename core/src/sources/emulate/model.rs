@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::HostFiles;
 
-/// The three caches of the model; one that isn't given is as the kernel describes this CPU's, else as valgrind finds it.
+/// The three caches of the model; one that isn't given is as the kernel describes this CPU's, else as valgrind finds
+/// it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheModel {
     /// Instruction cache of the first level.
@@ -101,8 +102,8 @@ impl CacheModel {
         Ok(model)
     }
 
-    /// The same with this CPU's caches, as the kernel describes them, for those that aren't given: valgrind asks the CPU itself, which
-    /// has told virtual machines ten times the size.
+    /// The same with this CPU's caches, as the kernel describes them, for those that aren't given: valgrind asks the
+    /// CPU itself, which has told virtual machines ten times the size.
     pub(super) fn or_of(self, host: &HostFiles) -> Self {
         let found: Vec<_> = (0..MOST_CACHES).filter_map(|number| described(host, number)).collect();
         let first =

@@ -92,8 +92,8 @@ impl<'a> Attaching<'a> {
 
     /// Attaches to all threads of a process.
     ///
-    /// A thread that starts between the opening of a leader and of its siblings inherits a smaller group. The kernel then
-    /// refuses to read the whole group (ECHILD) for as long as that thread lives, so attaching begins anew.
+    /// A thread that starts between the opening of a leader and of its siblings inherits a smaller group. The kernel
+    /// then refuses to read the whole group (ECHILD) for as long as that thread lives, so attaching begins anew.
     fn process(&mut self, pid: Pid) -> Result<(), OpenError> {
         let before = [self.groups.len(), self.clocks.len(), self.rows.len()];
         anew_while_others_start(self.target.inherit, self.began, || self.threads_of(pid, before))?;
@@ -104,7 +104,8 @@ impl<'a> Attaching<'a> {
         Ok(())
     }
 
-    /// Attaches to the threads that a process has now. Of groups, clocks and scopes only so many are left as were there before it.
+    /// Attaches to the threads that a process has now. Of groups, clocks and scopes only so many are left as were there
+    /// before it.
     fn threads_of(&mut self, pid: Pid, [groups, clocks, scopes]: [usize; 3]) -> Result<(), OpenError> {
         self.groups.truncate(groups);
         self.members.truncate(groups);

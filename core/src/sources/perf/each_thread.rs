@@ -32,8 +32,8 @@ pub(crate) fn anew_while_others_start<E>(
     }
 }
 
-/// Attaches to all threads of a process, and looks again until no more have come up: gives to how many. `attach` says whether
-/// one has not ended meanwhile.
+/// Attaches to all threads of a process, and looks again until no more have come up: gives to how many. `attach` says
+/// whether one has not ended meanwhile.
 pub(crate) fn each_thread<E: From<OpenError>>(
     pid: Pid,
     inherit: bool,
@@ -72,8 +72,8 @@ pub(crate) fn each_thread<E: From<OpenError>>(
 #[derive(Default)]
 struct Threads {
     known: HashSet<Pid>,
-    /// The last id that had been given out when counters began to be inherited; where they aren't, before threads were listed:
-    /// what starts later isn't counted.
+    /// The last id that had been given out when counters began to be inherited; where they aren't, before threads were
+    /// listed: what starts later isn't counted.
     last: Option<Pid>,
 }
 

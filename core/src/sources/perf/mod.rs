@@ -50,7 +50,8 @@ use units::RowSums;
 pub use open::{ProbeTarget, ask};
 
 /// Group reads answer ECHILD while inherited children come and go (since Linux 6.6). Three
-/// immediate retries and then short sleeps have always succeeded within 13 tries, unless a child has a part of the group.
+/// immediate retries and then short sleeps have always succeeded within 13 tries, unless a child has a part of the
+/// group.
 const QUICK_RETRIES: u32 = 3;
 const MAX_RETRIES: u32 = 50;
 const RETRY_SLEEP: Duration = Duration::from_micros(100);
@@ -206,8 +207,8 @@ impl PerfSource {
     /// [enabled]: CounterSource::enable
     ///
     /// # Errors
-    /// When the target can't be measured at all, or a [`CancelToken`] asked to leave off. An event that can't be counted is no error: its
-    /// [`Status`] says why.
+    /// When the target can't be measured at all, or a [`CancelToken`] asked to leave off. An event that can't be
+    /// counted is no error: its [`Status`] says why.
     pub fn open(plan: &Plan, target: &CountedTarget) -> Result<Self, OpenError> {
         Self::open_rotating(plan, target, Vec::new(), BUDGET)
     }
@@ -342,8 +343,8 @@ impl PlaceClock {
         }
     }
 
-    /// For how long a group that ran for this long was enabled. One that ran for as long as the clock said before it was read
-    /// was never off.
+    /// For how long a group that ran for this long was enabled. One that ran for as long as the clock said before it
+    /// was read was never off.
     fn enabled(&self, running: CpuNs) -> CpuNs {
         if self.before.is_some_and(|before| running >= before) { running } else { self.time.max(running) }
     }
@@ -379,8 +380,8 @@ impl OpenGroup {
         }
     }
 
-    /// Adds this group's readings to those of the same rows in other places and on other units. The time that it was enabled is
-    /// its own, or that of the clock of its rotation.
+    /// Adds this group's readings to those of the same rows in other places and on other units. The time that it was
+    /// enabled is its own, or that of the clock of its rotation.
     ///
     /// A sum that left one place out would go backwards, so a group that can't be read adds what it
     /// had.
@@ -397,7 +398,8 @@ impl OpenGroup {
     }
 
     /// # Errors
-    /// ECHILD where a child has a part of the group; others of a pinned group that is in error state, or a task that is gone.
+    /// ECHILD where a child has a part of the group; others of a pinned group that is in error state, or a task that is
+    /// gone.
     fn read(&mut self) -> io::Result<GroupData> {
         for attempt in 0..MAX_RETRIES {
             match self.leader.read_group() {

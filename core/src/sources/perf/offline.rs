@@ -1,7 +1,7 @@
 //! Finds the CPUs that went offline.
 //!
-//! The kernel takes the counters off a CPU that goes offline, without a word, and doesn't put them back when it is online again:
-//! their times stand still, and so do their counts.
+//! The kernel takes the counters off a CPU that goes offline, without a word, and doesn't put them back when it is
+//! online again: their times stand still, and so do their counts.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,8 @@ impl OfflineCpus {
         self.rows.iter().map(|(&row, &since)| (row, since)).collect()
     }
 
-    /// Looks at the times of each CPU, after its groups were read. One group tells, in the time of its clock where it takes turns.
+    /// Looks at the times of each CPU, after its groups were read. One group tells, in the time of its clock where it
+    /// takes turns.
     pub(super) fn look(&mut self, at: WallNs, groups: &[OpenGroup], clocks: &[PlaceClock]) {
         let mut seen = None;
         for group in groups.iter().filter(|group| group.is_read || group.clock.is_some()) {
@@ -76,7 +77,8 @@ impl OfflineCpus {
 mod tests {
     use super::*;
 
-    /// What is seen after rounds that read these times, of the wall and enabled, in milliseconds: since when the CPU is off.
+    /// What is seen after rounds that read these times, of the wall and enabled, in milliseconds: since when the CPU is
+    /// off.
     fn off_since(rounds: &[(u64, u64)]) -> Option<u64> {
         let ms = |ms: u64| ms * 1_000_000;
         let (first, more) = rounds.split_first()?;

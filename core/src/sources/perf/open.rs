@@ -50,8 +50,8 @@ enum OpenAttempt {
 }
 
 impl Opening<'_> {
-    /// Opens what can be opened of a group in its place, on each unit as one group; singly what perfprop put together and
-    /// the kernel doesn't take so.
+    /// Opens what can be opened of a group in its place, on each unit as one group; singly what perfprop put together
+    /// and the kernel doesn't take so.
     pub(super) fn group(&mut self, group: &PlannedGroup) -> Result<Vec<GroupCounters>, OpenError> {
         let mut all = Vec::new();
         for members in self.on_units(group)? {
@@ -297,7 +297,8 @@ impl From<&io::Error> for Refusal {
     }
 }
 
-/// Opens an event, anew where a signal to this process came between: the kernel may wait for a task that is at its exec.
+/// Opens an event, anew where a signal to this process came between: the kernel may wait for a task that is at its
+/// exec.
 pub(crate) fn uninterrupted<T>(mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match open() {
@@ -336,7 +337,8 @@ pub(crate) fn encode(event: &Event, builder: &mut Builder<'_>) {
 /// What was written into the attributes of an event, which are to be used while this is there.
 #[derive(Debug)]
 pub(crate) struct Placed {
-    /// The name that the kernel takes a probe by, unless it is a tracepoint: that of a file, or of a function of its own.
+    /// The name that the kernel takes a probe by, unless it is a tracepoint: that of a file, or of a function of its
+    /// own.
     probe: Option<CString>,
 }
 
@@ -358,8 +360,8 @@ impl Placed {
         Ok(Self { probe: Some(name) })
     }
 
-    /// Whether threads and processes that start later can have the event. The kernel would read the name of a probe again
-    /// for each, in their memory, and refuse to start them.
+    /// Whether threads and processes that start later can have the event. The kernel would read the name of a probe
+    /// again for each, in their memory, and refuse to start them.
     pub(crate) fn can_be_inherited(&self) -> bool {
         self.probe.is_none()
     }

@@ -1,8 +1,8 @@
 //! Makes probes in tracefs, so that threads and processes that start later can inherit their counters.
 //!
-//! The kernel makes a probe of `perf_event_open` once more for each thread that inherits it, and reads the name of the file
-//! again for that. It reads it where the name was in perfprop's memory, but in the memory of whoever starts the thread:
-//! `clone` fails with EFAULT. A probe of tracefs is a tracepoint, which has a number instead of a name.
+//! The kernel makes a probe of `perf_event_open` once more for each thread that inherits it, and reads the name of the
+//! file again for that. It reads it where the name was in perfprop's memory, but in the memory of whoever starts the
+//! thread: `clone` fails with EFAULT. A probe of tracefs is a tracepoint, which has a number instead of a name.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -106,7 +106,8 @@ struct PlannedProbe {
     /// Its group and name.
     name: String,
     definition: String,
-    /// The probed program, by whose descriptor the kernel finds it: its path may have characters that tracefs doesn't take.
+    /// The probed program, by whose descriptor the kernel finds it: its path may have characters that tracefs doesn't
+    /// take.
     _program: Option<File>,
 }
 

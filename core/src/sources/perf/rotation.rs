@@ -19,8 +19,8 @@
 //! Only leaders are switched: with a leader disabled the whole group is off, in the tasks that
 //! inherited it too, at one request a group.
 //!
-//! The first cycles are shorter: a program begins with cold caches and page faults for some milliseconds, and with slices of 2 ms
-//! some groups would see all of that, and others nothing.
+//! The first cycles are shorter: a program begins with cold caches and page faults for some milliseconds, and with
+//! slices of 2 ms some groups would see all of that, and others nothing.
 
 use std::time::{Duration, Instant};
 
@@ -182,8 +182,8 @@ impl PmuRotations {
     }
 }
 
-/// The shortest slice, of those that are no shorter than `least`, in which a switch that costs so much takes no more than a part of a
-/// CPU.
+/// The shortest slice, of those that are no shorter than `least`, in which a switch that costs so much takes no more
+/// than a part of a CPU.
 fn slice(cost: Duration, least: Duration, budget: f64) -> Duration {
     let affordable = Duration::try_from_secs_f64(cost.as_secs_f64() / budget).unwrap_or(LONGEST_SLICE);
     affordable.clamp(least, LONGEST_SLICE)

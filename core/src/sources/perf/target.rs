@@ -123,7 +123,8 @@ impl CounterPlace {
         self.cpu.filter(|_| matches!(self.subject, CountedTask::Anyone))
     }
 
-    /// Whether what listens to these CPUs is counted here: on one of them, or wherever a task is. All do where none are given.
+    /// Whether what listens to these CPUs is counted here: on one of them, or wherever a task is. All do where none are
+    /// given.
     pub(super) fn is_among(&self, cpus: &[u32]) -> bool {
         cpus.is_empty() || self.cpu.is_none_or(|cpu| cpus.contains(&cpu))
     }

@@ -53,8 +53,8 @@ impl ProgramNames {
         Ok(naming::ElfProgram::open(program, &mut naming::DebugFiles::default()).map(Self))
     }
 
-    /// The frames at an address that the file gives, the outermost first: a function, and what is inlined there. `None` where
-    /// nothing names it.
+    /// The frames at an address that the file gives, the outermost first: a function, and what is inlined there. `None`
+    /// where nothing names it.
     pub fn frames(&mut self, address: u64) -> Option<Vec<StackFrame>> {
         self.0.frames_at(address)
     }
@@ -118,7 +118,8 @@ impl StackSource {
         rings::open(wanted, target).map(|opened| Self { opened })
     }
 
-    /// Starts the threads, which wait for [`LiveStacks::begin`]. With `enable` events sample from then on, instead of with exec.
+    /// Starts the threads, which wait for [`LiveStacks::begin`]. With `enable` events sample from then on, instead of
+    /// with exec.
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
@@ -154,8 +155,8 @@ impl LiveStacks {
         &self.sampled
     }
 
-    /// Begins to sample. Times count from `origin`, a time of the kernel's clock that never goes backwards, in nanoseconds. What is
-    /// sampled after the last round is left out.
+    /// Begins to sample. Times count from `origin`, a time of the kernel's clock that never goes backwards, in
+    /// nanoseconds. What is sampled after the last round is left out.
     pub fn begin(&self, origin: u64, last_round: LastRound) {
         // Only the first one counts.
         let _ = self.begin.try_send((origin, last_round));

@@ -85,7 +85,8 @@ impl StackQuality {
         why_unnamed(tree, unknown).into()
     }
 
-    /// How many samples are missing beside so many that were taken, and what mends it; `None` where that is not worth a word.
+    /// How many samples are missing beside so many that were taken, and what mends it; `None` where that is not worth a
+    /// word.
     fn lost(&self, taken: u64, target: &str) -> Option<String> {
         let lost = self.losses.samples();
         let all = taken.saturating_add(lost);
@@ -218,8 +219,8 @@ impl EventReaches {
         all.filter(|(event, reach)| is_worth(count(*event, reach), reach.samples())).collect()
     }
 
-    /// `30.0% of the stacks`, of several events `30.0% of the stacks of cpu-clock, 12.0% of off-cpu's`; `None` where no event's are worth
-    /// a word.
+    /// `30.0% of the stacks`, of several events `30.0% of the stacks of cpu-clock, 12.0% of off-cpu's`; `None` where no
+    /// event's are worth a word.
     fn told(&self, tree: &Tree, what: &str, count: impl Fn(EventId, &Reach) -> u64) -> Option<String> {
         let share_of = |(event, reach): &(EventId, Reach)| share(count(*event, reach), reach.samples());
         let name = |event: EventId| shown(&tree.event_of(event).name).into_owned();

@@ -9,7 +9,8 @@ use super::super::OFF_CPU;
 use super::share;
 use crate::number::si;
 
-/// Beginnings of the names of kernel functions that let interrupts in again: a timer samples there what ran without them.
+/// Beginnings of the names of kernel functions that let interrupts in again: a timer samples there what ran without
+/// them.
 const ENABLE_INTERRUPTS: [&str; 6] = [
     "_raw_spin_unlock_irq",
     "finish_task_switch",

@@ -16,6 +16,7 @@ use super::super::progress::ProgressLine;
 use super::super::stream::{Stream, say};
 use super::super::{Error, signals};
 use super::report::Paint;
+use crate::codes::Coded;
 use crate::measure::{self, MeasureOptions, Measurement, check_command};
 use crate::session::{ChildIo, CommandLine, Launch};
 use crate::validate::{Conclusion, KnownCommand, ValidateOptions, ValidationOutcome, mix, validate};
@@ -24,9 +25,9 @@ use crate::validate::{Conclusion, KnownCommand, ValidateOptions, ValidationOutco
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Validation")]
 pub(crate) struct ValidateArgs {
-    /// Run COMMAND, or a built-in mix of loops, memory accesses and branches, again and again, and hold what is counted in
-    /// turns against counts that had a counter all the time. Exits with 0 where intervals hold the truth, 1 where they don't, 2
-    /// where that can't be known
+    /// Run COMMAND, or a built-in mix of loops, memory accesses and branches, again and again, and hold what is counted
+    /// in turns against counts that had a counter all the time. Exits with 0 where intervals hold the truth, 1 where
+    /// they don't, 2 where that can't be known
     #[arg(long, conflicts_with_all = ["files", "explain", "default_config", "import_theme"])]
     pub(crate) validate: bool,
     /// How often it runs with events in turns, and as often for the truth [default: 10]
@@ -135,7 +136,7 @@ pub(super) fn run(request: &ValidationRequest<'_>) -> Result<u8, Error> {
         Ok(ValidationOutcome::Validated(validation)) => Ok(validation),
         Ok(ValidationOutcome::NothingInTurns { counted, refused }) => Err(text::nothing_in_turns(&counted, &refused)),
         // Its text has escaped what comes from outside.
-        Err(error @ measure::Error::NoCounters { .. }) => Err(error.to_string()),
+        Err(error @ measure::Error::NoCounters { .. }) => Err(error.printed()),
         Err(error) => return Err(error.into()),
     };
     let text = match (&result, request.is_json) {

@@ -5,9 +5,10 @@
 //!               ╰─ setup  0.3 %   ╰─ cold   0.5 %   ──>    hot, cold, setup
 //! ```
 //!
-//! A callee joins the chain of its caller where it has more than 99.5 % of all that the chain has, and less than 0.5 % was
-//! sampled in itself: a function in which time is spent has a line of its own, and the line's number is that of each of its frames. What the chain's other frames called stands
-//! below the chain. This is a view: the tree is as it was.
+//! A callee joins the chain of its caller where it has more than 99.5 % of all that the chain has, and less than 0.5 %
+//! was sampled in itself: a function in which time is spent has a line of its own, and the line's number is that of
+//! each of its frames. What the chain's other frames called stands below the chain. This is a view: the tree is as it
+//! was.
 
 use super::shape::{Shape, TreeNode};
 

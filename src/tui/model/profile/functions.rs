@@ -95,8 +95,8 @@ impl SumList {
     }
 }
 
-/// The functions below a node, those with most of their own first; `before` is how they stood. Who woke a thread is no function: its time
-/// is that of what was waited for.
+/// The functions below a node, those with most of their own first; `before` is how they stood. Who woke a thread is no
+/// function: its time is that of what was waited for.
 pub(super) fn functions(
     shape: &Shape,
     root: TreeNode,
@@ -122,8 +122,8 @@ pub(super) fn modules(
     all
 }
 
-/// The sums of frames that `class` puts together. A row's frame is the class. What frames have that belong to their callers, these
-/// have.
+/// The sums of frames that `class` puts together. A row's frame is the class. What frames have that belong to their
+/// callers, these have.
 fn sums(
     shape: &Shape,
     root: TreeNode,

@@ -134,7 +134,8 @@ pub(in crate::tui) struct ProfileState {
     difference: Option<ShownDifference>,
     pub(in crate::tui) tree: TreePlace,
     pub(in crate::tui) callers: TreePlace,
-    /// The most levels that the icicle had since the reader chose what it shows: one that comes and goes would move the table.
+    /// The most levels that the icicle had since the reader chose what it shows: one that comes and goes would move the
+    /// table.
     levels: u16,
     /// By the nodes of callers, where in the tree the function stands that they called.
     callees: Vec<Vec<TreeNode>>,
@@ -361,7 +362,8 @@ impl ProfileState {
         self.calls.label(place.shape.frame(place.end_of(row)))
     }
 
-    /// The name of a frame, as it is shown in lists and the icicle. Two functions may have the same short name; they stay two.
+    /// The name of a frame, as it is shown in lists and the icicle. Two functions may have the same short name; they
+    /// stay two.
     pub(in crate::tui) fn name(&self, frame: FrameIndex) -> &str {
         let label = self.calls.label(frame);
         match self.names {
@@ -370,7 +372,8 @@ impl ProfileState {
         }
     }
 
-    /// The frames of a row of a tree that say something: those with which runtimes start are left out where others stand.
+    /// The frames of a row of a tree that say something: those with which runtimes start are left out where others
+    /// stand.
     pub(in crate::tui) fn frames_of_row(&self, place: &TreePlace, row: TreeNode) -> Vec<FrameIndex> {
         let all: Vec<_> = place.chain(row).into_iter().map(|node| place.shape.frame(node)).collect();
         let says = |frame: &FrameIndex| *frame != 0 && !self.calls.label(*frame).is_entry;
@@ -394,8 +397,8 @@ impl ProfileState {
         is_task.then_some(frame)
     }
 
-    /// Which frame of these of a row has its name where there is room for one: of callers the nearest; of calls the last, unless the
-    /// first is the task's or all are the kernel's, as many ends of those are alike.
+    /// Which frame of these of a row has its name where there is room for one: of callers the nearest; of calls the
+    /// last, unless the first is the task's or all are the kernel's, as many ends of those are alike.
     pub(in crate::tui) fn kept_end(&self, place: &TreePlace, row: TreeNode, frames: &[FrameIndex]) -> ChainEnd {
         let is_task = self.task_of_row(place, row).is_some_and(|frame| frames.first() == Some(&frame));
         let is_of_kernel = |frame: &FrameIndex| self.calls.label(*frame).origin == FrameOrigin::Kernel;
@@ -425,8 +428,8 @@ impl ProfileState {
         self.calls.events.get(self.event)?.of_calls.as_ref()
     }
 
-    /// What is known of the calls of a row of the tree; `None` where they weren't measured. Of callers, these are the calls
-    /// of the function that they made.
+    /// What is known of the calls of a row of the tree; `None` where they weren't measured. Of callers, these are the
+    /// calls of the function that they made.
     pub(in crate::tui) fn calls_of_node(&self, node: TreeNode) -> Option<RowCalls> {
         match self.listing() {
             Listing::Tree | Listing::Flat | Listing::Modules => self.calls.of_calls(node, self.event),
@@ -499,8 +502,8 @@ impl ProfileState {
         self.path_nodes().into_iter().map(|node| self.place().shape.frame(node)).collect()
     }
 
-    /// How many paths lead to the function of the one that is shown, and the part of all on this one. Of a path of callers neither
-    /// is told.
+    /// How many paths lead to the function of the one that is shown, and the part of all on this one. Of a path of
+    /// callers neither is told.
     pub(in crate::tui) fn path_among(&self) -> Option<(usize, f64)> {
         let shape = &self.place().shape;
         let last = self.path_nodes().last().copied().filter(|_| self.listing() != Listing::Callers)?;

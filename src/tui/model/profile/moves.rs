@@ -119,8 +119,8 @@ impl ProfileState {
         self.select_node(node, height);
     }
 
-    /// Selects the place in the tree where the selected function has most, so that the icicle shows it: of the callers that stand first
-    /// in the list beside.
+    /// Selects the place in the tree where the selected function has most, so that the icicle shows it: of the callers
+    /// that stand first in the list beside.
     pub(super) fn find_heaviest(&mut self) {
         let function = self.functions.selected;
         let shape = &self.tree.shape;
@@ -217,8 +217,8 @@ impl ProfileState {
         if is_new { Ok(()) } else { Err("this frame has the whole width already; Esc goes one level out") }
     }
 
-    /// Zooms into what was sampled of a task, of which the first level of the tree has the number behind its name; `false`
-    /// where nothing was.
+    /// Zooms into what was sampled of a task, of which the first level of the tree has the number behind its name;
+    /// `false` where nothing was.
     pub(in crate::tui) fn zoom_into_task(&mut self, id: i32) -> bool {
         let shape = &self.tree.shape;
         if shape.len() == 0 {
@@ -327,7 +327,8 @@ impl ProfileState {
     }
 }
 
-/// The place of a function in a tree below the callers that stand first in the tree of its callers; `None` where that has no such path.
+/// The place of a function in a tree below the callers that stand first in the tree of its callers; `None` where that
+/// has no such path.
 fn called_through(callers: &Shape, tree: &Shape, function: FrameIndex) -> Option<TreeNode> {
     if callers.len() == 0 || callers.frame(0) != function {
         return None;

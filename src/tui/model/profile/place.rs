@@ -40,8 +40,8 @@ pub(super) enum SiblingOrder {
 
 /// Where the reader is in a tree.
 ///
-/// What is selected, unfolded and zoomed into are chains of frames, each named by its first node; a frame that is in none is
-/// a chain of its own.
+/// What is selected, unfolded and zoomed into are chains of frames, each named by its first node; a frame that is in
+/// none is a chain of its own.
 #[derive(Debug, Default)]
 pub(in crate::tui) struct TreePlace {
     pub(in crate::tui) shape: Shape,
@@ -115,8 +115,8 @@ impl TreePlace {
         self.line = line(self.row(), first, self.rows.len(), height);
     }
 
-    /// Finds the chains; `joined` is which nodes stood in one. What was unfolded of a chain stays so of its parts, and what
-    /// was folded of a part is of the chain. Whether any has changed.
+    /// Finds the chains; `joined` is which nodes stood in one. What was unfolded of a chain stays so of its parts, and
+    /// what was folded of a part is of the chain. Whether any has changed.
     fn join(&mut self, joined: Vec<bool>, may_join: impl Fn(FrameIndex) -> bool) -> bool {
         let shape = &self.shape;
         let is_free = |node| self.direction == TreeDirection::Calls || shape.parent(node) != 0;
@@ -220,7 +220,8 @@ impl TreePlace {
         self.levels.get(place).map_or(0, |&level| level as usize)
     }
 
-    /// What was counted on the frames of a row themselves, and not below it; of callers, on the function that they called.
+    /// What was counted on the frames of a row themselves, and not below it; of callers, on the function that they
+    /// called.
     pub(in crate::tui) fn own(&self, row: TreeNode) -> Amount {
         if self.direction == TreeDirection::CalledBy {
             return self.shape.own(row);

@@ -134,7 +134,8 @@ fn plain(name: &str) -> String {
     name.split(':').next().unwrap_or_default().to_ascii_lowercase()
 }
 
-/// Which events of these names make the ratio that is shown with one of them: what counts work, before what counts time.
+/// Which events of these names make the ratio that is shown with one of them: what counts work, before what counts
+/// time.
 fn choose(names: &[String], event: usize) -> Option<(RatioKind, usize, usize)> {
     let find = |known: &[&str]| names.iter().position(|name| known.contains(&name.as_str()));
     let instructions = find(&["instructions", "inst_retired.any", "instructions_retired"]);

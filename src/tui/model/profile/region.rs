@@ -37,8 +37,8 @@ impl ProfileState {
         self.calls.label(frame).is_region.then_some(ChosenRegion { frame, path })
     }
 
-    /// How long the calls of a region took, and what each event counted in them. Nothing is known of a region that has gone,
-    /// as it does where a replay goes back.
+    /// How long the calls of a region took, and what each event counted in them. Nothing is known of a region that has
+    /// gone, as it does where a replay goes back.
     pub(in crate::tui) fn region_events(&self, region: &ChosenRegion) -> (Option<CallTimes>, Vec<RegionEvent>) {
         let nodes = self.calls.nodes_of(region);
         let events = self.calls.events.iter().enumerate().filter_map(|(place, event)| {

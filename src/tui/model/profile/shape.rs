@@ -107,8 +107,8 @@ impl Shape {
         shape
     }
 
-    /// Other numbers on the same paths; siblings keep their order with [`SiblingOrder::Stable`]. Whether all nodes that are
-    /// shown are shown where they were.
+    /// Other numbers on the same paths; siblings keep their order with [`SiblingOrder::Stable`]. Whether all nodes that
+    /// are shown are shown where they were.
     pub(super) fn count(&mut self, amounts: NodeAmounts, order: SiblingOrder) -> bool {
         let mut stands = order == SiblingOrder::Stable && self.amounts.standing == amounts.standing;
         self.amounts = amounts;

@@ -129,7 +129,8 @@ fn draw_table(page: &mut ScreenPage<'_>, area: Rect) {
     }
 }
 
-/// What has to be known before any number is: why nothing has a verdict, that there are several programs, and what took the totals.
+/// What has to be known before any number is: why nothing has a verdict, that there are several programs, and what took
+/// the totals.
 fn notes(found: &RunComparison) -> impl Iterator<Item = String> {
     found.what_it_takes().into_iter().chain(found.different_programs()).chain(found.why_rates())
 }

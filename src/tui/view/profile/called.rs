@@ -1,4 +1,5 @@
-//! Draws what was measured of calls: how many there were, how long they took or what was counted in them, and how sure that is.
+//! Draws what was measured of calls: how many there were, how long they took or what was counted in them, and how sure
+//! that is.
 
 use ratatui::text::Span;
 
@@ -144,8 +145,8 @@ impl CallColumns {
         self.name
     }
 
-    /// The line of heads; `error` is that of errors of counts. Times are exact, and their mean has an error of another kind:
-    /// calls differ.
+    /// The line of heads; `error` is that of errors of counts. Times are exact, and their mean has an error of another
+    /// kind: calls differ.
     pub(super) fn heads(&self, name: &str, error: &str, measure: &CallMeasure) -> String {
         let head = |column: CallColumn| match column {
             CallColumn::Share => "TOTAL",
@@ -182,8 +183,8 @@ impl CallColumns {
     }
 }
 
-/// `±1.8%`; `±?` of a single call, and where measuring calls took more than they did. Of times it is the error of the mean, of counts that of the count, and with it of the
-/// mean: the number of calls is exact.
+/// `±1.8%`; `±?` of a single call, and where measuring calls took more than they did. Of times it is the error of the
+/// mean, of counts that of the count, and with it of the mean: the number of calls is exact.
 fn error(page: &ScreenPage<'_>, calls: &RowCalls, measure: &CallMeasure) -> String {
     let confidence = page.model.monitor.confidence();
     let RowCalls { times, counts } = calls;

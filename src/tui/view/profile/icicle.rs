@@ -57,7 +57,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState
     }
 }
 
-/// The level at the top, so that the selected frame and those below it are seen; of one that has no cell the nearest above it that has.
+/// The level at the top, so that the selected frame and those below it are seen; of one that has no cell the nearest
+/// above it that has.
 pub(super) fn first_level(place: &TreePlace, area: Rect) -> usize {
     let (height, row) = (usize::from(area.height), seen(place, area.width));
     let below = usize::from(height > 1 && !place.below(row).is_empty());

@@ -97,8 +97,8 @@ pub(super) fn rows(profile: &ProfileState) -> u16 {
     rows_of_list(table::count(profile)).saturating_add(profile.beside_table().levels())
 }
 
-/// The functions of two profiles in a part of the screen of comparisons, those first that are furthest apart. A click leads to all
-/// of them.
+/// The functions of two profiles in a part of the screen of comparisons, those first that are furthest apart. A click
+/// leads to all of them.
 pub(super) fn draw_apart(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
     let sampled = |function: &&FunctionRow| {
         let row = profile.difference_on(RatioRow::Function(function.frame));
@@ -133,8 +133,8 @@ fn draw_callers(page: &mut ScreenPage<'_>, parts: &ProfileLayout, profile: &Prof
     table::draw_callers(page, parts.callers_heads, parts.callers, profile);
 }
 
-/// How many rows of the table are on the screen, if not all are; nothing where there is no table. Beside other panels no key
-/// shows more of them.
+/// How many rows of the table are on the screen, if not all are; nothing where there is no table. Beside other panels
+/// no key shows more of them.
 fn hidden(page: &ScreenPage<'_>, rows: VisibleRows, focus: bool) -> Line<'static> {
     if rows.is_whole() || rows.rows == 0 {
         return Line::default();
@@ -237,9 +237,8 @@ struct TitlePlace {
     levels_above: usize,
 }
 
-/// What is shown: the event, how many levels of the icicle are above it, how much was sampled, into what the reader zoomed, what
-/// was found. From the end on,
-/// parts leave a title that is too long.
+/// What is shown: the event, how many levels of the icicle are above it, how much was sampled, into what the reader
+/// zoomed, what was found. From the end on, parts leave a title that is too long.
 fn title(page: &ScreenPage<'_>, profile: &ProfileState, place: TitlePlace) -> Line<'static> {
     let TitlePlace { room, focus, levels_above } = place;
     let mut parts = vec![(Role::Title, "Profile".to_owned())];

@@ -84,8 +84,8 @@ impl SelectedRow {
     }
 }
 
-/// `16700 of 18270 samples`; where samples stand for unlike numbers of the event, so that this is another share than that in the
-/// table, `45.0% of page-faults in 8 of 115 samples`.
+/// `16700 of 18270 samples`; where samples stand for unlike numbers of the event, so that this is another share than
+/// that in the table, `45.0% of page-faults in 8 of 115 samples`.
 fn samples(profile: &ProfileState, amount: Amount) -> String {
     let whole = profile.whole();
     let samples = format!("{} of {} samples", amount.samples, whole.samples);

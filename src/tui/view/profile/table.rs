@@ -234,8 +234,8 @@ fn arrow(direction: TreeDirection) -> &'static str {
     }
 }
 
-/// The names of a chain in so many cells. Of calls the ends stay: one is known, and the other is what comes next. Of callers
-/// those stay that are nearest to the function. Where there is room for one, it is that of this end.
+/// The names of a chain in so many cells. Of calls the ends stay: one is known, and the other is what comes next. Of
+/// callers those stay that are nearest to the function. Where there is room for one, it is that of this end.
 pub(super) fn chain_text(names: &[&str], (direction, end): (TreeDirection, ChainEnd), room: usize) -> String {
     let arrow = arrow(direction);
     let [first, middle @ .., last] = names else {

@@ -29,8 +29,8 @@ const COLUMNS: [(ThreadColumn, &str, usize); 10] = [
 const MOST_MEMORY: &str = "MAXRSS";
 /// The last of them of threads.
 const RATES: [ThreadColumn; 3] = [ThreadColumn::Memory, ThreadColumn::Faults, ThreadColumn::Switches];
-/// Cells that names of threads and command lines of processes have at least, those that they have before there are a bar and
-/// where threads wait, and those of that.
+/// Cells that names of threads and command lines of processes have at least, those that they have before there are a
+/// bar and where threads wait, and those of that.
 const LEAST_NAME: usize = 12;
 const LEAST_COMMAND: usize = 32;
 const NAME_FIRST: usize = 20;
@@ -69,7 +69,8 @@ pub(super) fn cells(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> ThreadCells
         ThreadColumn::User => are_processes && any(&|thread| !user(thread.thread).is_empty()),
         ThreadColumn::Ready => !are_processes && any(&|thread| thread.delay.is_some()),
         ThreadColumn::Lock | ThreadColumn::Disk | ThreadColumn::Sleep => {
-            // From the first check on, though it takes some to tell a share: columns that come later move those that are read.
+            // From the first check on, though it takes some to tell a share: columns that come later move those that
+            // are read.
             any(&|thread| thread.times_looked_at() > 0)
         }
         ThreadColumn::Switches => any(&|thread| thread.switches.is_some()),
@@ -112,7 +113,8 @@ fn known_columns(cells: &ThreadCells, are_processes: bool) -> Vec<(ThreadColumn,
 }
 
 impl ThreadColumns {
-    /// Rates and memory of threads leave before where they wait does; then sleep and the others. How wide each is goes by the room.
+    /// Rates and memory of threads leave before where they wait does; then sleep and the others. How wide each is goes
+    /// by the room.
     pub(super) fn of(room: usize, cells: &ThreadCells, are_processes: bool) -> Self {
         let mut all = known_columns(cells, are_processes);
         let used = |all: &[(ThreadColumn, &str, usize)]| 2 + all.iter().map(|(_, _, width)| width + 1).sum::<usize>();
@@ -149,8 +151,8 @@ impl ThreadColumns {
         Self { name, shown: all, has_bar, within }
     }
 
-    /// What the columns mean that are there, and why some have no number: of a machine's processes, those with one thread
-    /// are checked.
+    /// What the columns mean that are there, and why some have no number: of a machine's processes, those with one
+    /// thread are checked.
     pub(super) fn legend(&self, threads: &[ThreadUse<'_>]) -> String {
         let has = |column: ThreadColumn| self.shown.iter().any(|(shown, ..)| *shown == column);
         let mut words = Vec::new();

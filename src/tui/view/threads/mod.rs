@@ -233,8 +233,8 @@ fn summary(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> String {
 /// Seconds by which the time of threads may end before or behind that of the rest of the screen without a word.
 const SAME_TIME: f64 = 0.1;
 
-/// `, read from 0.2 s to 1.0 s` in a replay: recordings keep threads once a second, so that their time may be another than that of the
-/// other numbers.
+/// `, read from 0.2 s to 1.0 s` in a replay: recordings keep threads once a second, so that their time may be another
+/// than that of the other numbers.
 fn other_time(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> Option<String> {
     let model = page.model;
     let read = model.monitor.threads_read_at().filter(|_| model.playback.is_some() && !model.shows_threads_of_run())?;
@@ -251,7 +251,8 @@ fn all(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> usize {
     }
 }
 
-/// What is in no row: what has ended, with who started it, and what there was no room for. The line stays once it was there.
+/// What is in no row: what has ended, with who started it, and what there was no room for. The line stays once it was
+/// there.
 fn others(uses: &ThreadUses<'_>, page: &ScreenPage<'_>, cells: &ThreadCells) -> Option<String> {
     let left_out = if uses.left_out > 0 { format!("{} not read, and ", uses.left_out) } else { String::new() };
     let ended = if of_machine(page) { "processes that ended" } else { "threads and children that ended" };

@@ -69,13 +69,15 @@ fn share(part: f64) -> String {
     format!(" {:.0}%", 100.0 * part)
 }
 
-/// The part of the time in which a thread is known to have waited for anything but a CPU: what the columns say together.
+/// The part of the time in which a thread is known to have waited for anything but a CPU: what the columns say
+/// together.
 fn blocked(thread: &ThreadUse<'_>) -> f64 {
     [WaitKind::Lock, WaitKind::Disk, WaitKind::Sleep].into_iter().filter_map(|kind| thread.waits(kind)).sum()
 }
 
-/// The cells of a bar for the time on a CPU, ready for one, and blocked. The rest stays empty: time in which the thread didn't live, and
-/// that of which nothing is known. Several threads that are read as one may have more than a CPU: they fill the bar.
+/// The cells of a bar for the time on a CPU, ready for one, and blocked. The rest stays empty: time in which the thread
+/// didn't live, and that of which nothing is known. Several threads that are read as one may have more than a CPU: they
+/// fill the bar.
 fn bar(cpu: f64, ready: Option<f64>, blocked: f64, cells: usize) -> [usize; 3] {
     let end = |part: f64| (part.clamp(0.0, 1.0) * cells as f64).round() as usize;
     let runnable = cpu + ready.unwrap_or(0.0);

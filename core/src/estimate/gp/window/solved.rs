@@ -29,7 +29,8 @@ pub(crate) struct LeftOut {
     pub(crate) event: usize,
     /// The square of how far its mean is from what all others say, over what that should be.
     pub(crate) square: f64,
-    /// How far that is, relative to the event's mean rate; and how far it is from the event's last stay, if the window has it.
+    /// How far that is, relative to the event's mean rate; and how far it is from the event's last stay, if the window
+    /// has it.
     pub(crate) off: f64,
     pub(crate) off_last: Option<f64>,
 }
@@ -213,7 +214,8 @@ impl Solved<'_> {
         Posterior { mean, covariance }
     }
 
-    /// How far each stay on a counter that ended after `since` is from what all others say of it. In the order of events.
+    /// How far each stay on a counter that ended after `since` is from what all others say of it. In the order of
+    /// events.
     ///
     /// Without the observations b of a stay, those would be off by Q w_b on average, with the covariance Q, where Q is
     /// the inverse of that part of the covariances' inverse and w_b are their weights (C. E. Rasmussen and C. K. I.
@@ -237,8 +239,8 @@ impl Solved<'_> {
         left_out
     }
 
-    /// The stays that are off by more than is expected, in squares over that: both from their event's mean by what it varies
-    /// by, in one observation at least, and from what all other stays say.
+    /// The stays that are off by more than is expected, in squares over that: both from their event's mean by what it
+    /// varies by, in one observation at least, and from what all other stays say.
     pub(crate) fn surprises(&self, most: f64) -> Vec<SurprisingStay> {
         let is_large = |&place: &usize| {
             let variance: f64 = (0..=place).map(|row| self.factor.at(row, place).powi(2)).sum();
@@ -264,7 +266,8 @@ impl Solved<'_> {
         surprises
     }
 
-    /// How far the sum over some observations is from what all others say of it, and the square of that over what it should be.
+    /// How far the sum over some observations is from what all others say of it, and the square of that over what it
+    /// should be.
     fn deviation(&self, places: &[usize]) -> Option<(f64, f64)> {
         let inverse = self.inverse();
         let mut precision = Square::zeros(places.len());

@@ -1,8 +1,9 @@
-//! Asks Java for the names of the code that it compiled: it writes its perf map when `jcmd PID Compiler.perfmap` says so.
+//! Asks Java for the names of the code that it compiled: it writes its perf map when `jcmd PID Compiler.perfmap` says
+//! so.
 //!
-//! Java lists nothing by itself before it ends. perfprop says what `jcmd` would, which needs no JDK. `jcmd` also looks for the
-//! socket in its own `/tmp`: of a process that has another one it finds none, and signals on, so that the process prints the
-//! stacks of its threads each time.
+//! Java lists nothing by itself before it ends. perfprop says what `jcmd` would, which needs no JDK. `jcmd` also looks
+//! for the socket in its own `/tmp`: of a process that has another one it finds none, and signals on, so that the
+//! process prints the stacks of its threads each time.
 //!
 //! ```text
 //! perfprop  creates .attach_pid7, sends SIGQUIT once     1 ␀ jcmd ␀ Compiler.perfmap ␀ ␀ ␀
@@ -72,8 +73,8 @@ struct JavaProcess {
 }
 
 impl JavaMap {
-    /// Of a process that makes code: by then it has Java's library, if it is Java. `inside` is the number that it has in its own
-    /// namespace, `root` where its paths begin.
+    /// Of a process that makes code: by then it has Java's library, if it is Java. `inside` is the number that it has
+    /// in its own namespace, `root` where its paths begin.
     pub(super) fn of(pid: i32, inside: i32, root: Option<&OwnedFd>) -> Option<Self> {
         if !has_java(&text_of(pid, "maps")) {
             return None;
@@ -87,7 +88,8 @@ impl JavaMap {
         })
     }
 
-    /// Asks again and again: `ask` gives nothing where it can't be asked yet. `None` where no thread can be made for it.
+    /// Asks again and again: `ask` gives nothing where it can't be asked yet. `None` where no thread can be made for
+    /// it.
     fn asking(ask: impl Fn() -> Option<bool> + Send + 'static) -> Option<Self> {
         let (at_end, end) = bounded(1);
         let (told, answers) = unbounded();
@@ -204,7 +206,8 @@ fn has_java(maps: &str) -> bool {
     maps.lines().any(|line| line.ends_with("/libjvm.so"))
 }
 
-/// What a file of /proc says of a process. The kernel waits for the lock of its memory, which another may hold for ever.
+/// What a file of /proc says of a process. The kernel waits for the lock of its memory, which another may hold for
+/// ever.
 fn text_of(pid: i32, file: &'static str) -> String {
     let read = move || fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
     let text = files::within(READING, Answerer::Process(pid), read).unwrap_or_default();
@@ -219,8 +222,8 @@ fn owner_to_ask(pid: i32) -> Option<u32> {
     if is_here { owner_of_java(&status, &maps, &options, geteuid().as_raw()) } else { None }
 }
 
-/// The user of a process, by its files in /proc, if it has Java's library, catches the signal, doesn't refuse to listen, and this
-/// user may ask it.
+/// The user of a process, by its files in /proc, if it has Java's library, catches the signal, doesn't refuse to
+/// listen, and this user may ask it.
 fn owner_of_java(status: &str, maps: &str, options: &str, user: u32) -> Option<u32> {
     let field = |label: &str| status.lines().find_map(|line| line.strip_prefix(label)).map(str::trim);
     let caught = u64::from_str_radix(field("SigCgt:")?, 16).ok()?;

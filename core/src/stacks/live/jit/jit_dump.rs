@@ -7,9 +7,9 @@
 //!          2 lines of the load behind it: address, count, each address, line, column, file
 //! ```
 //!
-//! The numbers are in the byte order of the machine, as the file is of a process on it. V8 (`--perf-prof`), CPython 3.13
-//! (`-X perf_jit`), wasmtime and OpenJDK with perf's agent write it. Of the file no more is kept than what addresses
-//! that were sampled need.
+//! The numbers are in the byte order of the machine, as the file is of a process on it. V8 (`--perf-prof`),
+//! CPython 3.13 (`-X perf_jit`), wasmtime and OpenJDK with perf's agent write it. Of the file no more is kept than what
+//! addresses that were sampled need.
 
 use std::io::{self, BufRead, Read, Seek};
 use std::ops::Range;

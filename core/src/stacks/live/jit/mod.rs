@@ -3,8 +3,9 @@
 //! Runtimes that compile while they run list what they compiled in `/tmp/perf-PID.map`: start and size in
 //! hexadecimal digits and a name, one a line. A jitdump says more; the process maps it, which tells where it is. Some
 //! add to these files while they run, others write them when they end, so an address that has no name yet is looked up
-//! again when a file has changed, and at the end. Code is thrown away and its room used again: a line that is added to a perf map
-//! later holds for what is sampled from then on. Of the files no more is kept than the names of addresses that were sampled.
+//! again when a file has changed, and at the end. Code is thrown away and its room used again: a line that is added to
+//! a perf map later holds for what is sampled from then on. Of the files no more is kept than the names of addresses
+//! that were sampled.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -335,8 +336,8 @@ struct MapNames {
     changed: FxHashMap<u64, MadeCode>,
 }
 
-/// The names of addresses in lines that were added to a perf map since it was read, and in some before them, the last of which may
-/// not have been whole. Of another file nothing is known.
+/// The names of addresses in lines that were added to a perf map since it was read, and in some before them, the last
+/// of which may not have been whole. Of another file nothing is known.
 fn added(file: &File, before: MapVersion, now: MapVersion, named: &[u64]) -> io::Result<FxHashMap<u64, MadeCode>> {
     let has_grown = before.0 == now.0 && before.1 < now.1;
     match has_grown && !named.is_empty() {

@@ -1,7 +1,8 @@
 //! Finds the file behind a mapping.
 //!
-//! Its path may mean another file by now, or in another mount namespace. The numbers of the file tell it. File systems in layers
-//! may report the layer's for a mapping: then the inode alone tells it or, where it is another one, what the process has mapped.
+//! Its path may mean another file by now, or in another mount namespace. The numbers of the file tell it. File systems
+//! in layers may report the layer's for a mapping: then the inode alone tells it or, where it is another one, what the
+//! process has mapped.
 
 use std::fs::File;
 use std::ops::Range;

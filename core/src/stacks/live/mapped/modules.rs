@@ -142,8 +142,8 @@ impl KnownModule {
 }
 
 impl Modules {
-    /// The number of a module, which is opened when it is seen first: its process may end soon. One that couldn't be opened has
-    /// another number once it can.
+    /// The number of a module, which is opened when it is seen first: its process may end soon. One that couldn't be
+    /// opened has another number once it can.
     pub(in crate::stacks::live) fn number(&mut self, module: Module, seen: &SeenAddresses) -> ModuleId {
         let known = self.numbers.get(&module).copied();
         if let Some(number) = known.filter(|number| !self.all[number.0 as usize].may_be_found(seen.pid)) {
@@ -182,7 +182,8 @@ impl Modules {
         OpenModule { module, contents, root }
     }
 
-    /// What a mapping of this path is. A file in memory is one if somebody put a program there, else code that the process makes.
+    /// What a mapping of this path is. A file in memory is one if somebody put a program there, else code that the
+    /// process makes.
     pub(in crate::stacks::live) fn mapped(&mut self, path: &str, identity: Identity, seen: &SeenAddresses) -> Module {
         let holds_program = || {
             let mut magic = [0; ELFMAG.len()];

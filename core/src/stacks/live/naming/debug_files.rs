@@ -1,7 +1,7 @@
 //! Finds the file that holds the debug information of a program, where that is a file of its own.
 //!
-//! Distributions strip programs, and install what they took off under `/usr/lib/debug`, by the build id of the program or under
-//! the name that a debug link gives. perf and debuginfod's clients keep such files by build id too.
+//! Distributions strip programs, and install what they took off under `/usr/lib/debug`, by the build id of the program
+//! or under the name that a debug link gives. perf and debuginfod's clients keep such files by build id too.
 
 use std::env;
 use std::fs::File;
@@ -66,8 +66,8 @@ impl DebugFiles {
     }
 }
 
-/// The file that holds the debug information of a program. It is believed if it belongs to root, to this user or to whom the
-/// program belongs, and is of the same build.
+/// The file that holds the debug information of a program. It is believed if it belongs to root, to this user or to
+/// whom the program belongs, and is of the same build.
 fn debug_file(elf: &ParsedSymbols<'_>, program: &MappedProgram) -> Option<File> {
     let owners = [0, nix::unistd::geteuid().as_raw(), program.file.metadata().ok()?.uid()];
     let expected = ExpectedFile { owners: Some(&owners), ..ExpectedFile::any(MOST_PROGRAM) };

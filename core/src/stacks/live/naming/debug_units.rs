@@ -1,7 +1,7 @@
 //! Reads the entries of debug information by units, where only their functions and what these stand in are asked for.
 //!
-//! A unit may have a million entries, and a program thousands of units. Of a unit that is asked for, all entries are passed once, and
-//! only where each of them lies is kept. Names stay in the file until somebody wants one.
+//! A unit may have a million entries, and a program thousands of units. Of a unit that is asked for, all entries are
+//! passed once, and only where each of them lies is kept. Names stay in the file until somebody wants one.
 
 use std::fs::File;
 use std::ops::Range;
@@ -138,8 +138,8 @@ impl DebugUnits {
         self.code.sort_unstable_by_key(|(range, unit)| (range.begin, range.end, *unit));
     }
 
-    /// The header of a unit with its first entry, and the length of all of it. The header is `None` where it isn't known how
-    /// to read it.
+    /// The header of a unit with its first entry, and the length of all of it. The header is `None` where it isn't
+    /// known how to read it.
     fn head(&self, start: u64) -> Option<(Option<gimli::UnitHeader<Data>>, u64)> {
         let begin = self.entries.start.checked_add(start).filter(|begin| *begin < self.entries.end)?;
         let mut head = vec![0; ENTRY.min(self.entries.end - begin) as usize];
@@ -369,8 +369,8 @@ impl UnitFunctions {
     }
 }
 
-/// Whether one of the first units is a skeleton (DWARF 5, chapter 3.1.2): with `-gsplit-dwarf` functions stand in other files, and what is
-/// inlined into them, too.
+/// Whether one of the first units is a skeleton (DWARF 5, chapter 3.1.2): with `-gsplit-dwarf` functions stand in other
+/// files, and what is inlined into them, too.
 pub(super) fn is_split(elf: &ParsedSymbols<'_>, file: &File) -> bool {
     /// Those of the C library come before those of the program.
     const LOOKED_AT: usize = 64;

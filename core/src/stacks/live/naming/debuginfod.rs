@@ -1,8 +1,9 @@
-//! Fetches debug information of programs by their build ids, from the servers that `DEBUGINFOD_URLS` names; off unless it is set.
+//! Fetches debug information of programs by their build ids, from the servers that `DEBUGINFOD_URLS` names; off unless
+//! it is set.
 //!
 //! What is fetched lies where elfutils keeps it (`~/.cache/debuginfod_client/BUILDID/debuginfo`), so that each file is
-//! fetched once. An empty file there says that no server had it. Samples wait a little for a file; after that, the fetch goes on
-//! for the next run.
+//! fetched once. An empty file there says that no server had it. Samples wait a little for a file; after that, the
+//! fetch goes on for the next run.
 
 use std::env;
 use std::fmt;

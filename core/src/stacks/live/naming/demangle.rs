@@ -20,8 +20,8 @@ pub(super) fn is_mangled(name: &str) -> bool {
     ["_Z", "__Z", "_R"].iter().any(|begin| name.starts_with(begin))
 }
 
-/// Whether a name is mangled as C++ does it, and not as older compilers of Rust do, which put a hash at its end: `17h`, 16 digits,
-/// `E`.
+/// Whether a name is mangled as C++ does it, and not as older compilers of Rust do, which put a hash at its end: `17h`,
+/// 16 digits, `E`.
 pub(super) fn is_cpp(name: &[u8]) -> bool {
     // Behind a dot stands what compilers and linkers add.
     let whole = name.split(|&byte| byte == b'.').next().unwrap_or_default();

@@ -20,7 +20,8 @@ use crate::stacks::{DisassemblyError, Instruction};
 /// The most bytes of code that are shown of a function.
 const MOST_CODE: u64 = 1 << 20;
 
-/// The instructions of the functions of this name that lie at some of these offsets of a program, in the order of the file.
+/// The instructions of the functions of this name that lie at some of these offsets of a program, in the order of the
+/// file.
 ///
 /// # Errors
 /// Says why there are none.

@@ -1,7 +1,8 @@
 //! Finds the symbol of an address in the symbol tables of a program: of several at one place the best.
 //!
-//! A function may have many names. What is preferred, in this order: symbols with a size, those that begin nearest before the
-//! address, global ones, names with fewer underscores in front, shorter names, and then the order of the alphabet.
+//! A function may have many names. What is preferred, in this order: symbols with a size, those that begin nearest
+//! before the address, global ones, names with fewer underscores in front, shorter names, and then the order of the
+//! alphabet.
 
 use std::fs::File;
 use std::hash::Hasher;
@@ -31,8 +32,8 @@ pub(super) struct ElfSymbols {
     endless: Vec<FunctionSymbol>,
     /// Where the names of each table are.
     names: Vec<SymbolNames>,
-    /// The source files of functions that share their name with others, by first address: table, and offset of the file's name
-    /// where one tells them apart.
+    /// The source files of functions that share their name with others, by first address: table, and offset of the
+    /// file's name where one tells them apart.
     files: FxHashMap<u64, (u8, Option<u32>)>,
     has_cpp: bool,
 }
@@ -166,8 +167,8 @@ impl ElfSymbols {
         }
     }
 
-    /// The best symbol that covers an address. One without a size covers what follows up to the next symbol, in whatever
-    /// section that is.
+    /// The best symbol that covers an address. One without a size covers what follows up to the next symbol, in
+    /// whatever section that is.
     pub(super) fn find(&self, address: u64) -> Option<FoundSymbol> {
         let before = self.sized.partition_point(|(symbol, _)| symbol.start <= address);
         let reaching = self.sized[..before].iter().rev().take_while(|(_, reach)| *reach > address);
@@ -186,8 +187,8 @@ impl ElfSymbols {
         Some(FoundSymbol { start, end: None, name: self.best(same)? })
     }
 
-    /// What tells the function that begins at an address apart from others of the same name: its source file, as the compiler was
-    /// told it, or else the address.
+    /// What tells the function that begins at an address apart from others of the same name: its source file, as the
+    /// compiler was told it, or else the address.
     pub(super) fn file_of(&self, start: u64) -> Option<String> {
         let &(table, file) = self.files.get(&start)?;
         let file = file.and_then(|file| self.names.get(usize::from(table))?.read(file));

@@ -1,5 +1,5 @@
-//! Unpacks the symbols that some distributions leave in stripped programs: MiniDebugInfo, a section `.gnu_debugdata` which
-//! holds a program of symbols alone, packed with xz.
+//! Unpacks the symbols that some distributions leave in stripped programs: MiniDebugInfo, a section `.gnu_debugdata`
+//! which holds a program of symbols alone, packed with xz.
 
 use std::io::{Cursor, Read};
 

@@ -277,8 +277,8 @@ impl Namer {
         self.stack(StackNode { caller: Some(waits), frame }, &mut out.stacks)
     }
 
-    /// What a thread waited for that left its CPU in a stack. What a program's function waits for is told by the kernel's functions
-    /// below it, too: a lock may wait for a page.
+    /// What a thread waited for that left its CPU in a stack. What a program's function waits for is told by the
+    /// kernel's functions below it, too: a lock may wait for a page.
     fn reason(&self, stack: StackId) -> Option<WaitReason> {
         let reason = self.reasons[stack.0 as usize]?;
         let nodes = std::iter::successors(Some(stack), |stack| self.stacks[stack.0 as usize].caller);

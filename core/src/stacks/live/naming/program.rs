@@ -26,8 +26,8 @@ use crate::stacks::{NamelessReason, StackFrame};
 /// From this length on, in bytes, what was read of a file is forgotten now and then.
 const LARGE: u64 = 100 << 20;
 
-/// So many places of a large file are looked up before that. Of a program with 300 MB of debug information that keeps memory
-/// below half of it, and to begin anew takes some 0.2 s (benches/names.rs).
+/// So many places of a large file are looked up before that. Of a program with 300 MB of debug information that keeps
+/// memory below half of it, and to begin anew takes some 0.2 s (benches/names.rs).
 const MOST_LOOKUPS: usize = 500;
 
 /// A program or library.

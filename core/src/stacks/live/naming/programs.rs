@@ -110,7 +110,8 @@ fn start(answering: Answering) -> Option<(Sender<FramesQuestion>, Receiver<ToldA
     Some((to, from))
 }
 
-/// Programs that are kept open: each has its symbols and debug information in memory. A build has thousands of programs.
+/// Programs that are kept open: each has its symbols and debug information in memory. A build has thousands of
+/// programs.
 const MOST_OPEN: usize = 64;
 
 /// Answers until nobody asks any more.

@@ -73,7 +73,8 @@ pub(super) enum TurnTimes {
     Never,
     /// Its own times.
     OwnTimes,
-    /// The clock of this number, which runs while the task is on the CPU: the event is enabled while the task is on others, too.
+    /// The clock of this number, which runs while the task is on the CPU: the event is enabled while the task is on
+    /// others, too.
     Clock(usize),
 }
 

@@ -47,8 +47,8 @@ impl EventSet {
         }
     }
 
-    /// The fields of an event's samples. The kernel samples each occurrence of what it counts itself where samples are to say their
-    /// period, whatever that is; but its clocks are timers.
+    /// The fields of an event's samples. The kernel samples each occurrence of what it counts itself where samples are
+    /// to say their period, whatever that is; but its clocks are timers.
     pub(super) fn of_event(self, event: &Event, rate: Rate) -> Self {
         let is_clock = matches!(event.canonical.as_str(), "cpu-clock" | "task-clock");
         let is_counted_by_kernel = !is_clock && !takes_turns(event);
@@ -69,8 +69,8 @@ pub(super) struct OpenedEvent {
 }
 
 impl OpenedEvent {
-    /// Takes the events that are the same to the kernel out of others: it gives the samples of both the number of one of them (seen on
-    /// Linux 6.18, with perf as well).
+    /// Takes the events that are the same to the kernel out of others: it gives the samples of both the number of one
+    /// of them (seen on Linux 6.18, with perf as well).
     pub(super) fn take_from(&self, others: &mut Vec<Self>) -> Vec<Unsampled> {
         let is_same = |other: &mut Self| other.event.encoding == self.event.encoding;
         let reason = |same: Self| {
@@ -229,7 +229,8 @@ impl Opener<'_> {
     ) -> io::Result<Counter> {
         let mut builder = Builder::new(Software::DUMMY);
         let placed = Placed::new(event, &mut builder, &self.target.probes)?;
-        // The clock goes on where nothing runs; hardware counters that stand still there needn't be able to leave it out.
+        // The clock goes on where nothing runs; hardware counters that stand still there needn't be able to leave it
+        // out.
         if matches!(subject, SampledTask::Anyone) && event.canonical == "cpu-clock" {
             builder.exclude_idle(true);
         }

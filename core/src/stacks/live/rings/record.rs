@@ -262,7 +262,8 @@ impl RecordKind {
         (self.kind == SAMPLE).then(|| body.first_chunk()).flatten().map(|word| u64::from_ne_bytes(*word))
     }
 
-    /// Decodes the sample of a wake-up, of which the tracepoint has the number of the thread so many bytes from its beginning.
+    /// Decodes the sample of a wake-up, of which the tracepoint has the number of the thread so many bytes from its
+    /// beginning.
     pub(in crate::stacks::live) fn wakeup(self, body: &[u8], tid_at: usize) -> Result<Wakeup, Malformed> {
         /// Of the fields that all tracepoints have: `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`, and where they stand.
         const IN_INTERRUPT: u8 = 0x08 | 0x10;

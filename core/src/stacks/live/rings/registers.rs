@@ -1,4 +1,5 @@
-//! Says which registers the kernel puts into samples, a bit each, by its numbers. Records have them in the order of their bits.
+//! Says which registers the kernel puts into samples, a bit each, by its numbers. Records have them in the order of
+//! their bits.
 
 /// `PERF_REG_X86_BX`, `_BP`, `_SP`, `_IP`.
 #[cfg(target_arch = "x86_64")]

@@ -12,8 +12,8 @@ use crate::stacks::{Rate, UnwindMethod};
 pub struct StackRequest {
     /// The events; those that can't be sampled are left out.
     pub events: Vec<Event>,
-    /// How often; the default is [`DEFAULT_FREQUENCY`], of the whole machine [`MACHINE_FREQUENCY`], and every one of a tracepoint
-    /// or probe.
+    /// How often; the default is [`DEFAULT_FREQUENCY`], of the whole machine [`MACHINE_FREQUENCY`], and every one of a
+    /// tracepoint or probe.
     pub rate: Option<Rate>,
     /// How stacks are unwound.
     pub call_graph: UnwindMethod,
@@ -46,10 +46,11 @@ pub struct WakeupEvent {
 /// The name of that tracepoint.
 pub const WAKEUPS: &str = "sched:sched_waking";
 
-/// How often an event is sampled where nobody says it: as perf does.
+/// Default sampling frequency, in Hz: perf's.
 pub const DEFAULT_FREQUENCY: u64 = 4000;
 
-/// How often an event of the whole machine, of which every CPU is sampled, is sampled where nobody says it: a quarter, and not in step with the kernel's timers.
+/// Default sampling frequency for `-a`, in Hz: about a quarter of perf's, and prime so that it doesn't beat with the
+/// kernel's timers.
 pub const MACHINE_FREQUENCY: u64 = 997;
 
 /// Why nothing can be sampled.

@@ -19,12 +19,13 @@ use perf_event::{Counter, Sampler};
 
 use super::record::{Malformed, RecordKind};
 
-/// Lets this thread, which empties the buffers, go before others where it may: on a busy machine it would come too late, and the
-/// kernel would find no room.
+/// Lets this thread, which empties the buffers, go before others where it may: on a busy machine it would come too
+/// late, and the kernel would find no room.
 pub(in crate::stacks::live) fn go_first() {
     /// Of `nice`.
     const BEFORE_OTHERS: libc::c_int = -10;
-    // SAFETY: the calls take numbers only; 0 is the calling thread. Who may not, or was started with a priority, is left as it is.
+    // SAFETY: the calls take numbers only; 0 is the calling thread. Who may not, or was started with a priority, is
+    // left as it is.
     unsafe {
         if libc::getpriority(libc::PRIO_PROCESS, 0) == 0 {
             let _ = libc::setpriority(libc::PRIO_PROCESS, 0, BEFORE_OTHERS);
@@ -54,8 +55,9 @@ impl Ring {
         nix::errno::Errno::result(answer).map(drop).map_err(io::Error::from)
     }
 
-    /// Copies all records that are there behind those of other rings; says whether there were any. Where the kernel writes as
-    /// fast as they are read, it stops after as many as the ring holds: those that were there at first are among them.
+    /// Copies all records that are there behind those of other rings; says whether there were any. Where the kernel
+    /// writes as fast as they are read, it stops after as many as the ring holds: those that were there at first are
+    /// among them.
     pub(in crate::stacks::live) fn drain(&mut self, into: &mut Sorter) -> bool {
         let mut left = self.bytes;
         let mut has_some = false;

@@ -49,7 +49,8 @@ impl std::ops::AddAssign for RunTimes {
 }
 
 impl CounterTurns {
-    /// Adds what is new of events that take turns. All are read at nearly one time; one that can't be read counts as before.
+    /// Adds what is new of events that take turns. All are read at nearly one time; one that can't be read counts as
+    /// before.
     pub(in crate::stacks::live) fn read(
         &mut self,
         counters: &mut [SampledCounter],

@@ -6,9 +6,9 @@
 //!                                a sample of `off-cpu` with this weight, each
 //! ```
 //!
-//! The kernel takes the sample before it writes the record of the switch, which says whether the thread could have gone on.
-//! Wake-ups are those of the whole machine, as anybody may wake a thread. Where they can't be had, how long a thread had to wait for
-//! a CPU after one is part of its wait.
+//! The kernel takes the sample before it writes the record of the switch, which says whether the thread could have gone
+//! on. Wake-ups are those of the whole machine, as anybody may wake a thread. Where they can't be had, how long a
+//! thread had to wait for a CPU after one is part of its wait.
 
 use nix::unistd::Pid;
 use rustc_hash::FxHashMap;
@@ -115,8 +115,8 @@ impl OffCpu {
         Some(waited)
     }
 
-    /// A thread was sampled on a CPU: if it is away, and records were lost, that of its return was, and nobody knows how long it was.
-    /// Where none was lost, that is still to come.
+    /// A thread was sampled on a CPU: if it is away, and records were lost, that of its return was, and nobody knows
+    /// how long it was. Where none was lost, that is still to come.
     pub(super) fn runs(&mut self, tid: i32, time: u64) {
         if self.has_ever_lost && self.away.get(&tid).is_some_and(|away| time > away.since.saturating_add(LEAVING)) {
             self.away.remove(&tid);

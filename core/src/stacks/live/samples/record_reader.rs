@@ -133,7 +133,8 @@ impl RecordReader {
         self.keep([taken]);
     }
 
-    /// Keeps samples for the next batch. What is missing of their stacks counts with them, so that both are dropped together.
+    /// Keeps samples for the next batch. What is missing of their stacks counts with them, so that both are dropped
+    /// together.
     fn keep(&mut self, samples: impl IntoIterator<Item = RawSample>) {
         for sample in samples {
             sample.faults.count(&mut self.losses);

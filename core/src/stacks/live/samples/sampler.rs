@@ -26,7 +26,8 @@ const LONGEST_PASS: Duration = Duration::from_millis(250);
 /// In between it is this part of the time so far, one in so many.
 const PART_OF_THE_TIME: u64 = 10;
 
-/// The time from one look to the next while it is checked whether frame pointers hold, and while a ring fills that wakes nobody.
+/// The time from one look to the next while it is checked whether frame pointers hold, and while a ring fills that
+/// wakes nobody.
 const CHECKING_PASS: Duration = Duration::from_millis(20);
 
 /// The most samples that may wait for their names, each of about 64 bytes.
@@ -97,7 +98,8 @@ impl StackSampler {
         Self { rings, counters, clocks, turns, shares, _tellers, commands, sorter, reader, batches, waiting, sent }
     }
 
-    /// Runs until it is asked to end, or nobody takes its samples. `origin` is the time of the kernel's clock that samples count from.
+    /// Runs until it is asked to end, or nobody takes its samples. `origin` is the time of the kernel's clock that
+    /// samples count from.
     pub(in crate::stacks::live) fn run(mut self, origin: u64, last_round: &LastRound) {
         self.reader.origin = origin;
         go_first();
@@ -155,8 +157,8 @@ impl StackSampler {
     }
 
     /// Lets another set of events sample where stacks have to be copied, or no longer. For a moment both do: samples
-    /// count by their time. One occurrence has a time in each set, some microseconds apart, so that one at the moment of the
-    /// change may count twice or not at all.
+    /// count by their time. One occurrence has a time in each set, some microseconds apart, so that one at the moment
+    /// of the change may count twice or not at all.
     fn decide(&mut self) {
         let RecordReader { auto: Some(auto), code, origin, .. } = &mut self.reader else { return };
         let before = auto.size();
@@ -168,7 +170,8 @@ impl StackSampler {
         self.set_sampling(before, false);
     }
 
-    /// Waits until a ring is a quarter full, or for a command, or for the time of a pass. `ran` is the time so far, in nanoseconds.
+    /// Waits until a ring is a quarter full, or for a command, or for the time of a pass. `ran` is the time so far, in
+    /// nanoseconds.
     fn wait(&self, watched: &mut [RingWatch], ran: u64) -> SamplerCommand {
         let waking = |ring: &usize| watched[*ring] == RingWatch::Wakes;
         let waking: Vec<_> = (0..self.rings.len()).filter(waking).collect();
@@ -202,7 +205,8 @@ impl StackSampler {
         }
     }
 
-    /// Sends what there is, unless there is nothing. A full channel, or too many samples without names, costs the samples only.
+    /// Sends what there is, unless there is nothing. A full channel, or too many samples without names, costs the
+    /// samples only.
     fn offer(&mut self) -> bool {
         let mut batch = self.batch();
         if !batch.has_news(&self.sent.losses) {

@@ -7,8 +7,8 @@ use crate::sources::process;
 use crate::stacks::live::rings::Wakeup;
 use crate::stacks::live::unwinding::Processes;
 
-/// How long a name that /proc gave is believed, in ns: nobody tells of a thread outside of the target that it has ended, and that
-/// another one has its number.
+/// How long a name that /proc gave is believed, in ns: nobody tells of a thread outside of the target that it has
+/// ended, and that another one has its number.
 const BELIEVED: u64 = 1_000_000_000;
 
 /// Threads outside of the target of which names are kept.

@@ -262,8 +262,8 @@ impl AutoStacks {
         }
     }
 
-    /// How many bytes of a copy have the callers that the chain lacks: from the frame behind the last of them on, the chain
-    /// is whole.
+    /// How many bytes of a copy have the callers that the chain lacks: from the frame behind the last of them on, the
+    /// chain is whole.
     fn needed(
         &mut self,
         code: &mut SampledCode,

@@ -1,7 +1,8 @@
-//! Unwinds through code that finds its caller by `rbx`: what the dynamic linker runs to find a function at its first call.
+//! Unwinds through code that finds its caller by `rbx`: what the dynamic linker runs to find a function at its first
+//! call.
 //!
-//! That code aligns the stack, so nothing but the register tells how far away the caller is. What it held there is told by the
-//! register of the sample and by where each function that was called from there keeps it.
+//! That code aligns the stack, so nothing but the register tells how far away the caller is. What it held there is told
+//! by the register of the sample and by where each function that was called from there keeps it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use gimli::{
 
 use super::unwind_info::{ModuleSection, UnwindInfo};
 
-/// No more unwind information than this is searched for such code, in bytes: the dynamic linker's has some 20 KiB, and that of large
-/// programs takes long.
+/// No more unwind information than this is searched for such code, in bytes: the dynamic linker's has some 20 KiB, and
+/// that of large programs takes long.
 const MOST_SEARCHED: usize = 1 << 20;
 
 /// The code of a process, with what is needed to follow the register through it.
@@ -63,8 +64,8 @@ impl BaseRegisterCode {
         self.found_by_it.iter().any(|code| code.contains(&address))
     }
 
-    /// The caller of the code at an address, where the frame pointer is `frame`. `sampled` is what the register held in the innermost of
-    /// the frames that were called from there.
+    /// The caller of the code at an address, where the frame pointer is `frame`. `sampled` is what the register held in
+    /// the innermost of the frames that were called from there.
     pub(super) fn caller(
         &self,
         address: u64,
@@ -188,8 +189,8 @@ mod tests {
         [&(body.len() as u32).to_ne_bytes()[..], &body].concat()
     }
 
-    /// A module with a resolver, whose caller's stack begins 32 bytes behind what `rbx` holds, a function that keeps `rbx` 16 bytes before
-    /// the end of its part of the stack, and a leaf.
+    /// A module with a resolver, whose caller's stack begins 32 bytes behind what `rbx` holds, a function that keeps
+    /// `rbx` 16 bytes before the end of its part of the stack, and a leaf.
     fn info() -> UnwindInfo {
         // Version 1, no augmentation, factors 1 and -8, and where calls return to: 8 bytes before the end.
         let mut frames = entry(&[&0_u32.to_ne_bytes(), &[1, 0, 1, 0x78, RA], &[OFFSET | RA, 1]]);
@@ -237,7 +238,8 @@ mod tests {
 
     #[test]
     fn the_caller_is_found_by_what_the_register_was() {
-        // The resolver runs: the register has it. 0x8000 + 32 is where the caller's part begins, and 8 before is where it goes on.
+        // The resolver runs: the register has it. 0x8000 + 32 is where the caller's part begins, and 8 before is where
+        // it goes on.
         let expected = CallerRegisters { return_address: 0x5555, stack: 0x8020, frame: 77 };
         assert_eq!(caller(0x8000, &[], &[(0x8018, 0x5555)]), Some(expected));
         // A leaf below a function that keeps the register: 16 before the end of its part, at 0x7000.

@@ -1,4 +1,5 @@
-//! Judges chains of frame pointers: whether each one led to the caller, and whether the last frame is where stacks begin.
+//! Judges chains of frame pointers: whether each one led to the caller, and whether the last frame is where stacks
+//! begin.
 //!
 //! The kernel follows frame pointers and can't tell whether there are any. Unwind information tells how the caller
 //! of a place in code is found. Where that isn't by the frame pointer, the chain has lost a caller there.

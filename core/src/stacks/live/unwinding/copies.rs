@@ -8,8 +8,8 @@
 //!     └──────────── copies find the callers of more than 5 % ───▶ Tiny ◀─▶ Small ◀─▶ Large
 //! ```
 //!
-//! Copies grow where more than 0.5 % of the stacks end with them, and shrink where smaller ones would do for 99.75 %. Where the
-//! kernel finds no room for records, copies shrink by a step at once, down to none, and stay so for a while.
+//! Copies grow where more than 0.5 % of the stacks end with them, and shrink where smaller ones would do for 99.75 %.
+//! Where the kernel finds no room for records, copies shrink by a step at once, down to none, and stay so for a while.
 //!
 //! Every state names one of the sets of events that are open: one of them samples at a time.
 
@@ -44,8 +44,8 @@ const HALVING: u64 = 1_000_000_000;
 /// After a change records may still be lost for this long, in nanoseconds, by what was copied before.
 const SETTLING: u64 = 50_000_000;
 
-/// How long copies stay small that were too large for the buffers, in nanoseconds: at first, and at most. Each time it is twice as
-/// long.
+/// How long copies stay small that were too large for the buffers, in nanoseconds: at first, and at most. Each time it
+/// is twice as long.
 const FIRST_RELIEF: u64 = 5_000_000_000;
 const LONGEST_RELIEF: u64 = 320_000_000_000;
 
@@ -258,7 +258,8 @@ impl CopyControl {
         })
     }
 
-    /// Whether copies of this size, which are made for so long, are too short for too many: more than 5 %, or 0.5 % of a second.
+    /// Whether copies of this size, which are made for so long, are too short for too many: more than 5 %, or 0.5 % of
+    /// a second.
     fn ends_too_often(&self, lasted: u64) -> bool {
         self.any_has_many(|group| group.ended) || lasted >= PAUSE && self.any_has_some(|group| group.ended)
     }
@@ -284,7 +285,8 @@ impl CopyControl {
         self.is_checking() && self.halved > self.since
     }
 
-    /// Forgets the first half of a check, once: there a program loads its libraries, which says nothing of its own code.
+    /// Forgets the first half of a check, once: there a program loads its libraries, which says nothing of its own
+    /// code.
     fn forget_beginning(&mut self, now: u64) -> bool {
         let is_middle = (CHECK / 2..CHECK).contains(&now.saturating_sub(self.since));
         let is_due = is_middle && !self.has_forgotten() && self.together.all >= ENOUGH;

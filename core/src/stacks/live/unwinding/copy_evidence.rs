@@ -5,8 +5,8 @@ use crate::stacks::live::rings::CopySize;
 /// From this part of the samples on something is done about what is missing: one in so many.
 const WORTH_COPYING: u32 = 20;
 
-/// Copies become larger where more than this part ends with them: one in so many. It is the deepest stacks that end there, not some
-/// of all, so that a few of them already tilt a profile.
+/// Copies become larger where more than this part ends with them: one in so many. It is the deepest stacks that end
+/// there, not some of all, so that a few of them already tilt a profile.
 const WORTH_GROWING: u32 = 200;
 
 /// So many of them are no accident.

@@ -1,8 +1,8 @@
 //! Finds the caller of code that a process made while it ran, by the instructions that follow a call.
 //!
 //! Such code has no unwind information, and the small pieces that runtimes put between frames may keep no frame
-//! pointer: CPython's trampolines are `sub $8,%rsp; call *%rcx; add $8,%rsp; ret`. What runs behind a call up to the return
-//! tells how much of the stack lies before the return address, whatever the code does elsewhere.
+//! pointer: CPython's trampolines are `sub $8,%rsp; call *%rcx; add $8,%rsp; ret`. What runs behind a call up to the
+//! return tells how much of the stack lies before the return address, whatever the code does elsewhere.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

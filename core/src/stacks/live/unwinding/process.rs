@@ -21,7 +21,8 @@ use crate::stacks::{Task, TaskId};
 /// How long reading the mappings of a process may take: the rings fill meanwhile.
 const READING: Duration = Duration::from_secs(1);
 
-/// Tasks that were sampled, past which threads of one name have one task together: each thread has paths of its own in a profile.
+/// Tasks that were sampled, past which threads of one name have one task together: each thread has paths of its own in
+/// a profile.
 const MOST_TASKS: usize = 1 << 14;
 /// Samples from which on a thread has a task of its own all the same.
 const SAMPLES_ALONE: u32 = 32;
@@ -54,7 +55,8 @@ impl AddressSpace {
         self.unwinder = None;
     }
 
-    /// That of a child. Most children execute at once, so that what was found out of single addresses would be copied for nothing.
+    /// That of a child. Most children execute at once, so that what was found out of single addresses would be copied
+    /// for nothing.
     fn fork(&self) -> Self {
         Self { mappings: self.mappings.clone(), unwinder: self.unwinder.clone(), ..Self::default() }
     }
@@ -189,7 +191,8 @@ impl Processes {
         }
     }
 
-    /// Exec ends all other threads of its process, and gives its own thread the number of the first: of one of them it isn't told.
+    /// Exec ends all other threads of its process, and gives its own thread the number of the first: of one of them it
+    /// isn't told.
     fn keep_alone(&mut self, pid: i32, tid: i32) {
         let own = usize::from(self.threads.get(&tid).is_some_and(|thread| thread.pid == pid));
         if self.thread_counts.get(&pid).is_none_or(|&count| count == own) {
@@ -322,7 +325,8 @@ impl Processes {
     }
 }
 
-/// Whether a task has numbers in this namespace of process ids: one outside of it has the number 0, and one that has ended -1.
+/// Whether a task has numbers in this namespace of process ids: one outside of it has the number 0, and one that has
+/// ended -1.
 fn is_here(pid: i32, tid: i32) -> bool {
     pid > 0 && tid > 0
 }

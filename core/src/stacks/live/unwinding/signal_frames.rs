@@ -5,7 +5,8 @@
 //!                        the stack pointer is here there ─────────────┘
 //! ```
 //!
-//! Nothing called the trampoline, and what was interrupted has called nothing: neither address is one that a call returns to.
+//! Nothing called the trampoline, and what was interrupted has called nothing: neither address is one that a call
+//! returns to.
 
 use std::ops::Range;
 
@@ -63,8 +64,8 @@ impl Interrupted {
     }
 }
 
-/// The trampolines of a module, at the addresses that its file gives. Those of C libraries begin one byte early, for who looks up
-/// the byte before an address that a call returns to.
+/// The trampolines of a module, at the addresses that its file gives. Those of C libraries begin one byte early, for
+/// who looks up the byte before an address that a call returns to.
 pub(super) fn search(info: &UnwindInfo) -> Vec<Range<u64>> {
     let section = info.eh_frame.as_ref().filter(|section| section.data.len() <= MOST_SEARCHED);
     section.map_or_else(Vec::new, |section| {
@@ -105,7 +106,8 @@ mod tests {
         entry
     }
 
-    /// What functions have in common: version 1, factors 1 and -8, the return address in register 16, absolute addresses.
+    /// What functions have in common: version 1, factors 1 and -8, the return address in register 16, absolute
+    /// addresses.
     fn common(augmentation: &[u8]) -> Vec<u8> {
         entry(&[&[0; 4], &[1][..], augmentation, &[1, 0x78, 16, 1, 0]].concat())
     }

@@ -196,8 +196,8 @@ impl Unwinder {
         Self { known, base_register: Arc::new(base_register), entries, trampolines }
     }
 
-    /// Appends the addresses to look up, the innermost first. `made` tells what follows a call in code that has no unwind
-    /// information.
+    /// Appends the addresses to look up, the innermost first. `made` tells what follows a call in code that has no
+    /// unwind information.
     pub(super) fn unwind(
         &self,
         user: &UserState<'_>,
@@ -238,8 +238,8 @@ impl Unwinder {
         self.entries.iter().any(|entry| entry.contains(&place)) && !self.base_register.has_row(place)
     }
 
-    /// Whether no call returns to this address, as a function begins there and none ends: `makecontext` lays such an address where
-    /// the stack of a coroutine begins.
+    /// Whether no call returns to this address, as a function begins there and none ends: `makecontext` lays such an
+    /// address where the stack of a coroutine begins.
     fn is_laid_by_hand(&self, address: u64) -> bool {
         self.base_register.has_row(address) && !self.base_register.has_row(address.wrapping_sub(1))
     }
@@ -387,8 +387,9 @@ impl StackWalk<'_> {
     }
 }
 
-/// Whether nobody called the code behind a call for which there is no unwind information, as its frame pointer is 0: the kernel sets
-/// that when it enters a process, and so do functions that begin a thread. glibc's dynamic linker begins so.
+/// Whether nobody called the code behind a call for which there is no unwind information, as its frame pointer is 0:
+/// the kernel sets that when it enters a process, and so do functions that begin a thread. glibc's dynamic linker
+/// begins so.
 fn begins_without_frame(address: FrameAddress, error: framehop::Error, registers: &arch::Registers) -> bool {
     let is_by_frame = match error {
         framehop::Error::FramepointerUnwindingMovedBackwards => true,
@@ -497,8 +498,8 @@ mod tests {
         const TRAMPOLINE: u64 = 0x5000;
         let mut unwinder = Unwinder::new(&Mappings::default(), &Modules::default(), &mut UnwindCache::default());
         unwinder.trampolines = std::iter::once(TRAMPOLINE - 1..TRAMPOLINE + 9).collect();
-        // The handler returns to the trampoline, by its frame pointer; behind that lie the registers, and the frame of what was
-        // interrupted, which begins a thread.
+        // The handler returns to the trampoline, by its frame pointer; behind that lie the registers, and the frame of
+        // what was interrupted, which begins a thread.
         let (mut stack, saved, interrupted) = (vec![0; 40], 2, 30);
         stack[1] = TRAMPOLINE;
         (stack[saved + 168 / 8], stack[saved + 160 / 8]) = (0x2000, STACK + 8 * interrupted as u64);

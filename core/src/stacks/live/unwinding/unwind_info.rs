@@ -111,8 +111,8 @@ impl UnwindInfo {
         Some(info)
     }
 
-    /// Where the first byte of the file lies in a process that has `offset` of it at `start`. Mappings begin at pages of this size;
-    /// segments needn't.
+    /// Where the first byte of the file lies in a process that has `offset` of it at `start`. Mappings begin at pages
+    /// of this size; segments needn't.
     pub(super) fn base_in_memory(&self, start: u64, offset: u64, page: u64) -> Option<u64> {
         let holds = |segment: &&ModuleSegment| {
             (segment.offset / page * page..segment.offset.saturating_add(segment.size)).contains(&offset)

@@ -41,9 +41,7 @@ impl ReadAhead {
     ) -> Option<&RecordingNotes> {
         if let Some(monitor) = &mut self.monitor {
             let until = self.next.saturating_add(most).min(rounds.len());
-            for RecordedRound { round, lost } in &rounds[self.next..until] {
-                monitor.round(round, *lost);
-            }
+            monitor.take_rounds(&rounds[self.next..until]);
             self.next = until;
         }
         if self.next < rounds.len() {

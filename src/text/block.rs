@@ -98,6 +98,7 @@ fn relations(out: &mut String, monitor: &Monitor) {
     for (relation, standing) in monitor.relations().iter().zip(monitor.standings()) {
         let state = match &standing.state {
             RelationState::Waiting => "waiting".into(),
+            RelationState::Agrees if standing.is_doubted() => "doubted".into(),
             RelationState::Agrees if standing.is_far_off(relation.tolerance) => "uncertain".into(),
             RelationState::Agrees => "agrees".into(),
             RelationState::Violated if standing.corrects_regardless() => "violated, corrects nevertheless".into(),

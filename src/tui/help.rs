@@ -3,11 +3,11 @@
 use super::keys::Bound;
 use super::model::{ProfileState, ScreenModel};
 use super::screen::Screen;
-use super::symbols::{ERROR, MISSING, OK, WAITING, WARN};
+use super::symbols::{ERROR, MISSING, OK, UP, WAITING, WARN};
 use super::theme::Role;
 
 /// What the glyphs and numbers mean.
-pub(super) const LEGEND: [(&str, &str); 13] = [
+pub(super) const LEGEND: [(&str, &str); 14] = [
     ("±", "the true count is within so many percent of the number in 95 of 100 cases: what multiplexing left unseen"),
     ("±MEAN", "the same of the mean time of a call, as calls differ from one another"),
     ("exact", "the event was counted all the time"),
@@ -16,7 +16,8 @@ pub(super) const LEGEND: [(&str, &str); 13] = [
     ("RUN%", "the part of the time that the event was on a counter"),
     ("95% CI", "the true share is between these percentages in 95 of 100 cases"),
     ("CORR BY", "how far relations moved the number, and which of them most"),
-    (WARN, "counted for a part of the time, or otherwise in doubt: see Log"),
+    (UP, "in trends and charts, a peak that is cut off, more than three times as high as the rest"),
+    (WARN, "counted for a part of the time, or otherwise in doubt: see Log; a relation that is trusted under 90%"),
     (OK, "all is well: running, or a relation that agrees with the counts"),
     (ERROR, "what is counted contradicts a relation"),
     (WAITING, "waiting for counts, or these are too uncertain to judge a relation"),

@@ -129,8 +129,18 @@ pub(super) fn cut_middle(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}{ELLIPSIS}{}", head(text, left), tail(text, cells - 1 - left)))
 }
 
-/// A function's name cut to `cells`: arguments of templates and functions go first, then the namespaces and types that
-/// it lies in. What the function itself is called stays longest.
+/// A module's name cut to `cells`: the version of a library goes first, which tells it from no other one.
+pub(super) fn cut_module(name: &str, cells: usize) -> Cow<'_, str> {
+    match name.find(".so") {
+        Some(end) if width(name) > cells && matches!(name.as_bytes().get(end + 3), None | Some(b'.')) => {
+            cut_middle(&name[..end], cells)
+        }
+        _ => cut_middle(name, cells),
+    }
+}
+
+/// A function's name cut to `cells`: arguments of templates and functions go first, then the namespaces and types that it lies
+/// in. What the function itself is called stays longest.
 pub(super) fn cut_name(name: &str, cells: usize) -> Cow<'_, str> {
     if width(name) <= cells {
         return Cow::Borrowed(name);
@@ -273,6 +283,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_version_of_a_library_goes_before_its_name() {
+        let of = |name, cells| cut_module(name, cells).into_owned();
+        assert_eq!(
+            [of("libsqlite3.so.0.8.6", 19), of("libsqlite3.so.0.8.6", 12)],
+            ["libsqlite3.so.0.8.6", "libsqlite3"]
+        );
+        assert_eq!([of("libsqlite3.so", 10), of("libsqlite3.so.0.8.6", 7)], ["libsqlite3", "lib…te3"]);
+        assert_eq!(of("a.sorted-program", 7), "a.s…ram");
+    }
 
     #[test]
     fn what_takes_more_cells_together_is_cut_to_fit_too() {

@@ -104,8 +104,10 @@ fn frozen_views_hold_still_and_nothing_is_lost() {
         session.rounds(&all[200..]);
         let frozen = session.script.screen();
         golden("frozen", &frozen);
-        let body = |screen: &str| screen.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+        // All but the header and the keys.
+        let body = |screen: &str| screen.lines().skip(1).take(22).map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(body(&before), body(&frozen));
+        assert!(before.contains("z freeze") && frozen.contains("z go on"), "{frozen}");
         session.script.keys("z");
         assert!(session.script.screen().contains("n=32"));
         session.script.keys("z");
@@ -233,6 +235,22 @@ fn the_screen_stays_after_the_end() {
     });
     assert_eq!(outcome, Outcome::Quit);
     assert!(monitor.ended().is_some());
+}
+
+#[test]
+fn a_run_of_some_milliseconds_has_totals_and_says_how_short_it_was() {
+    with_loop((120, 40), options(), |session| {
+        session.rounds(&rounds(1));
+        session.samples.send(SamplerMessage::End).unwrap();
+        let screen = session.script.screen();
+        let header = screen.lines().next().unwrap_or_default();
+        assert!(header.contains("100 ms") && !header.contains("00:00"), "{header}");
+        assert!(screen.contains("cycles  ") && !screen.contains("/cpu-s"), "{screen}");
+        session.script.keys("7");
+        let screen = session.script.screen();
+        assert!(screen.contains("it ended after 100 ms, before its threads were read"), "{screen}");
+        session.script.keys("q");
+    });
 }
 
 #[test]

@@ -140,6 +140,26 @@ fn sources_at_all_sizes() {
     }
 }
 
+#[test]
+fn a_source_has_shares_of_one_look_and_waits_while_the_view_is_frozen() {
+    let profile = shared(solver());
+    let tree = profile.clone().unwrap();
+    with_profile((120, 40), options(), profile, move |session| {
+        session.rounds(&rounds(40));
+        session.script.keys("4");
+        assert!(session.script.screen().contains("18270 samples"), "{}", session.script.screen());
+        add_stack(&mut tree.lock().unwrap(), &["solve", "main@solve"], "cpu-clock", 1_730);
+        session.script.keys("v");
+        assert!(session.script.screen().contains("5.2% of all, 1050 of 20000 samples"), "{}", session.script.screen());
+        session.script.keys("<Esc>z");
+        assert!(!session.script.screen().contains("v source"), "{}", session.script.screen());
+        session.script.keys("v");
+        let screen = session.script.screen();
+        assert!(screen.contains("the view is frozen; z goes on, then v shows the source"), "{screen}");
+        session.signals.send(15.into()).unwrap();
+    });
+}
+
 /// Lists calls.
 fn to_tree(session: &Session) {
     for _ in 0..4 {

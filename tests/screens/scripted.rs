@@ -132,6 +132,15 @@ struct TestFeed {
     frequencies: Vec<u64>,
 }
 
+/// All samples of an event.
+fn sampled(tree: &Tree, event: usize) -> Amount {
+    let event = tree.event_ids().nth(event).unwrap();
+    tree.walk().fold(Amount::ZERO, |sum, node| Amount {
+        samples: sum.samples + node.samples(event),
+        weight: sum.weight + node.weight(event),
+    })
+}
+
 /// Samples of `outer` in a program whose instructions are known: at its first one, in its loop, and at
 /// a place within an instruction, as of callers.
 fn code_without_lines() -> stacks::FunctionLines {
@@ -165,12 +174,13 @@ impl Feed for TestFeed {
     /// Functions with even numbers have the source `heat.c`; that of the others isn't on this machine. Events but the first know
     /// places in a program without lines.
     fn function_lines(&mut self, function: usize, event: usize) -> Option<stacks::FunctionLines> {
+        let of_all = self.profile.as_ref().map_or(Amount::ZERO, |tree| sampled(&tree.lock().unwrap(), event));
         if event > 0 {
-            return Some(code_without_lines());
+            return Some(stacks::FunctionLines { of_all, ..code_without_lines() });
         }
         let path = format!("{}/tests/screens/heat.c", env!("CARGO_MANIFEST_DIR"));
         let file = if function.is_multiple_of(2) { path } else { "/build/elsewhere/heat.c".into() };
-        let mut lines = stacks::FunctionLines { file: Some(file), ..Default::default() };
+        let mut lines = stacks::FunctionLines { file: Some(file), of_all, ..Default::default() };
         for (line, own, total) in [(16, 30, 30), (17, 200, 200), (18, 700, 700), (19, 60, 110)] {
             let amount = |samples: u64| Amount { samples, weight: samples * 1000 };
             let samples = stacks::LineSamples { own: amount(own), total: amount(total) };

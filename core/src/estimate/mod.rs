@@ -240,9 +240,18 @@ pub struct Standing {
 /// The residual, as a part of what was counted, that is far from 0.
 const FAR_OFF: f64 = 0.2;
 
+/// The trust below which a relation that agrees is in doubt.
+const DOUBT: f64 = 0.9;
+
 impl Standing {
-    /// Whether its residual is far from 0, and larger than its tolerance: of a relation that isn't contradicted the
-    /// counts are too uncertain to do so.
+    /// Whether it agrees over the run so far, and is trusted less than a relation that its intervals agree with: it corrects with a
+    /// part of its weight.
+    pub fn is_doubted(&self) -> bool {
+        self.state == RelationState::Agrees && self.trust.is_some_and(|trust| trust < DOUBT)
+    }
+
+    /// Whether its residual is far from 0, and larger than its tolerance: of a relation that isn't contradicted the counts are too
+    /// uncertain to do so.
     pub fn is_far_off(&self, tolerance: Tolerance) -> bool {
         self.relative.is_some_and(|part| part.abs() > FAR_OFF.max(tolerance.into()))
     }
@@ -334,6 +343,14 @@ mod tests {
     /// Two milliseconds, all of them counted.
     pub(super) fn whole(count: u64) -> Delta {
         Delta { count, running: half(None).enabled, ..half(None) }
+    }
+
+    #[test]
+    fn what_agrees_is_in_doubt_below_nine_tenths_of_trust() {
+        let of = |state, trust| Standing { state, trust, ..Standing::default() }.is_doubted();
+        let agreeing = [Some(0.46), Some(0.9), Some(1.0), None].map(|trust| of(RelationState::Agrees, trust));
+        assert_eq!(agreeing, [true, false, false, false]);
+        assert!(!of(RelationState::Violated, Some(0.0)) && !of(RelationState::Waiting, Some(0.5)));
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub struct FunctionLines {
     pub unknown: LineSamples,
     /// All samples of the function.
     pub whole: LineSamples,
+    /// All samples of the event, in whatever function, when these were counted.
+    pub of_all: Amount,
 }
 
 impl LineSamples {
@@ -97,6 +99,11 @@ impl FunctionLines {
             let is_repeated = lines[..index].contains(&line);
             self.inlined.entry(line).or_default().add(amount, index == 0 && is_innermost, is_repeated);
         }
+    }
+
+    /// Adds samples of the event, in whatever function they are.
+    pub(super) fn add_of_all(&mut self, amount: Amount) {
+        add(&mut self.of_all, amount);
     }
 
     /// The line at which most of the function's own samples are; where it has none, most of all.

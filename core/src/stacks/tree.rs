@@ -266,6 +266,7 @@ impl StackTree {
         let (mut frames, mut roles, mut stays, mut inlined) =
             (Vec::new(), Vec::new(), Vec::new(), InlinedLines::default());
         for (place, amount) in self.shown().amounts().iter().filter(|(place, _)| place.event.index() == event) {
+            lines.add_of_all(*amount);
             frames.clear();
             inlined.begin_stack();
             let mut is_innermost = false;
@@ -625,6 +626,10 @@ mod tests {
         assert_eq!(counted(&lines.lines), [(10, 1, 5)]);
         // What an inlined function calls is none of it; what that is inlined through may be another file's.
         assert_eq!(counted(&lines.inlined), [(6, 2, 2), (7, 1, 4)]);
+        assert_eq!((lines.whole.total.samples, lines.of_all.samples), (5, 5));
+        // What the other function is in is the same event's.
+        let other = tree.lines_of(tree.frames[4].index(), 0);
+        assert_eq!((other.whole.total.samples, other.of_all), (1, lines.of_all));
     }
 
     #[test]

@@ -338,6 +338,7 @@ impl App<'_> {
         // Looked at once more in any case: the last samples have to be named first.
         self.is_profile_coming = true;
         self.tell(Message::Ended(end, self.feed.notes_of_end()));
+        self.model.show_totals_of_short_run();
     }
 
     fn take_output(&mut self, line: OutputLine) {
@@ -515,12 +516,15 @@ impl App<'_> {
 
     /// Asks for the lines of the function that is selected in the profile, once for each function and interval.
     fn refresh_hot_line(&mut self, is_new: bool) {
+        // Of samples that came since the view is frozen nothing is shown.
+        let has_sources = self.model.why_no_source().is_none();
         let Some(profile) = self.model.profile.as_mut().filter(|profile| !profile.is_empty()) else { return };
         let Some(function) = profile.selected_function() else { return };
         let asked = (function, profile.event);
         if is_new || profile.hot_line.is_none_or(|(function, event, _)| (function, event) != asked) {
             let has_file = !profile.calls.label(asked.0).file.is_empty();
-            let lines = if has_file { self.feed.function_lines(asked.0 as usize, asked.1) } else { None };
+            let lines =
+                if has_file && has_sources { self.feed.function_lines(asked.0 as usize, asked.1) } else { None };
             profile.hot_line = Some((asked.0, asked.1, lines.and_then(|lines| lines.hottest())));
         }
     }

@@ -190,9 +190,19 @@ pub(in crate::tui) fn overview(area: Rect, room: Room, filled: Filled, log_rows:
     let (left, right) = split_right(area, area.width * 37 / 100);
     let lower = area.height * 4 / 10;
     let (events, relations) = split_below(left, if filled.relations > 0 { lower } else { 0 });
-    let (detail, below) = split_below(right, if has_output { lower } else { log_rows(right.width, lower) });
-    let (log, output) = if has_output { split_below(below, lower / 2) } else { (below, Rect::default()) };
+    let (log, output) = log_and_output(right, lower, filled, log_rows);
+    let (detail, below) = split_below(right, log + output);
+    let (log, output) = split_below(below, output);
     Overview { events, detail, relations, log, output: has_output.then_some(output) }
+}
+
+/// The rows of the log and, below it, of the output, in so many at most: one that has less to say than its half leaves the rest to the
+/// other, and what neither needs to what stands above them.
+fn log_and_output(area: Rect, most: u16, filled: Filled, log_rows: impl Fn(u16, u16) -> u16) -> (u16, u16) {
+    let output = filled.output.map_or(0, rows_of_text);
+    let log = log_rows(area.width, most);
+    let output = output.min((most / 2).max(most.saturating_sub(log)));
+    (log.min(most - output), output)
 }
 
 /// The events over all of the width, as columns only grow with that.
@@ -202,20 +212,29 @@ fn stacked(area: Rect, filled: Filled, log_rows: impl Fn(u16, u16) -> u16) -> Ov
         (0, None) => log_rows(area.width, WIDE_LOG.max(area.height / LOG_PART)),
         // The command's output has the screen Log, too; the rows are those of what is counted.
         (0, Some(lines)) => rows_of_text(lines).max(log_rows(area.width / 2, NARROW_LOG)).min(NARROW_LOG).min(most),
-        (relations, None) => rows_of_list(relations).max(NARROW_LOG).min(most),
+        (relations, None) => rows_of_list(relations).max(log_rows(beside_relations(area.width), NARROW_LOG)).min(most),
         (_, Some(_)) => most,
     };
     let (events, lower) = split_below(area, lower);
     let (relations, right) = match filled.relations > 0 {
-        true => split_right(lower, lower.width * 37 / 100),
+        true => split_right(lower, beside_relations(lower.width)),
         false => (Rect { width: 0, ..lower }, lower),
     };
     let (log, output) = match (filled.output.is_some(), filled.relations > 0) {
         (false, _) => (right, Rect::default()),
-        (true, true) => split_below(right, right.height / 2),
+        (true, true) => {
+            // The rows that neither needs are the log's: more may come.
+            let (_, output) = log_and_output(right, right.height, filled, log_rows);
+            split_below(right, output)
+        }
         (true, false) => split_right(right, right.width / 2),
     };
     Overview { events, detail: Rect::default(), relations, log, output: filled.output.map(|_| output) }
+}
+
+/// Columns of what stands beside relations.
+fn beside_relations(width: u16) -> u16 {
+    width * 37 / 100
 }
 
 /// Rows of a panel with so many lines, or with a line that says that there are none.
@@ -297,6 +316,24 @@ mod tests {
             has_profile_beside(Rect { width, height: 34, ..area }, room, filled)
         };
         assert!(beside(200, Room::Medium, 0) && !beside(200, Room::Medium, 1) && !beside(120, Room::Medium, 0));
+    }
+
+    #[test]
+    fn an_empty_log_or_output_leaves_its_rows_to_the_other() {
+        let of = |output, log: u16| {
+            let filled = Filled { events: 3, relations: 9, output: Some(output) };
+            let panels = overview(Rect::new(0, 0, 120, 34), Room::Medium, filled, |_, most| log.min(most));
+            (panels.log.height, panels.output.map(|output| output.height))
+        };
+        assert_eq!(
+            [of(0, 99), of(0, 3), of(99, 3), of(99, 99)],
+            [(10, Some(3)), (10, Some(3)), (3, Some(10)), (7, Some(6))]
+        );
+        // Relations alone have as many rows as they need.
+        let alone = Filled { events: 3, relations: 2, output: None };
+        let height =
+            |log: u16| overview(Rect::new(0, 0, 120, 34), Room::Medium, alone, |_, most| log.min(most)).log.height;
+        assert_eq!([height(3), height(99)], [5, 8]);
     }
 
     #[test]

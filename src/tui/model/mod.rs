@@ -41,6 +41,7 @@ mod sampled;
 mod seek;
 pub(super) mod source;
 mod step;
+mod thread_order;
 mod threads;
 mod tour;
 mod typing;
@@ -62,6 +63,7 @@ pub(super) use source::SourceState;
 #[cfg(test)]
 pub(super) use step::ListStep;
 pub(super) use step::Tail;
+pub(super) use thread_order::ThreadOrder;
 pub(super) use threads::{DrawnThreads, ThreadCells, ThreadColumn, ThreadList, user};
 pub(super) use tour::STEPS;
 pub(super) use unfold::{EventFold, EventLine};

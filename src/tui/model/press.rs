@@ -261,6 +261,16 @@ impl ScreenModel {
         }
     }
 
+    /// Shows what a run counted that was over before a second interval: rates of so little time say less. The reader may have chosen
+    /// another unit.
+    pub(in crate::tui) fn show_totals_of_short_run(&mut self) {
+        let is_short = self.monitor.ended().is_some() && self.monitor.intervals() <= 1;
+        if is_short && self.measures == MeasureChoice::default() {
+            self.measures = MeasureChoice::Every(Measure::Total);
+            self.arrange();
+        }
+    }
+
     /// Has charts of another time. Small screens have theirs in Detail: elsewhere nothing would be seen of it.
     fn show_time(&mut self, window: usize) {
         if self.shown_range().is_some() {

@@ -2,10 +2,12 @@
 
 use super::{ChosenRegion, LoopCommand, Motion, ProfileState, ScreenModel, SourceState};
 use crate::diagnosis::LockWaits;
+use crate::monitor::Row;
 use crate::number::clock;
 use crate::profile::Tree;
 use crate::recording::TimeRange;
 use crate::stacks::{ProfileSpan, StackQuality};
+use crate::tui::figures::ShownValues;
 use crate::tui::keys::Action;
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::{BesideTable, table_rows};
@@ -149,12 +151,19 @@ impl ScreenModel {
             (Screen::Profile, Action::Narrow) => self.selected_region().is_some(),
             (Screen::Profile, Action::NextSampled) => events() > 1,
             (Screen::Profile, Action::Basis | Action::Measure) => self.profile_has_counts(),
+            (Screen::Events | Screen::Detail, Action::Basis) => self.has_place_for(action) && self.has_scaled(),
             (Screen::Relations, Action::Graph) => !self.monitor.relations().is_empty(),
             // Of calls Enter zooms, of functions it shows the source.
             (Screen::Profile, Action::Zoom) => !lists_functions(),
-            (Screen::Profile, Action::Source) => lists_functions(),
+            (Screen::Profile, Action::Source) => lists_functions() && self.why_no_source().is_none(),
             _ => self.has_place_for(action),
         }
+    }
+
+    /// Whether some count was scaled or corrected: else raw numbers are no others.
+    fn has_scaled(&self) -> bool {
+        let is_scaled = |row: Row<'_>| row.correction().is_some() || row.absence.is_none() && !row.raw.run.is_exact();
+        self.basis != ShownValues::default() || self.monitor.rows().any(is_scaled)
     }
 
     /// Whether the profile has counts of regions, which may be corrected and in other units; samples are neither.
@@ -385,5 +394,7 @@ mod tests {
         }
         model.screen = Screen::Events;
         assert_eq!(model.why_useless(Action::Basis), None);
+        // Where nothing is scaled, raw numbers are no others.
+        assert!(!model.has_use_for(Action::Basis));
     }
 }

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use super::step::ListStep;
-use super::{LoopCommand, ScreenModel, ScrolledList};
+use super::{LoopCommand, Motion, ScreenModel, ScrolledList};
 use crate::names::shown;
 use crate::profile::Amount;
 use crate::run::Header;
 use crate::stacks::{FunctionLines, Instruction, LineSamples, by_instruction, hottest};
 use crate::tui::keys::Action;
 use crate::tui::model::profile::FrameIndex;
+use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
 use crate::tui::source_text::FileText;
 use crate::tui::text::width;
@@ -185,6 +186,10 @@ impl SourceState {
 impl ScreenModel {
     /// Asks for the source of the function that is selected in the profile.
     pub(in crate::tui) fn ask_for_source(&mut self) -> Option<LoopCommand> {
+        if let Some(refused) = self.why_no_source() {
+            self.refuse(refused);
+            return None;
+        }
         let chosen = self.profile.as_ref().filter(|profile| !profile.is_empty()).and_then(|profile| {
             let function = profile.selected_function()?;
             (!profile.calls.label(function).is_region && function != 0).then_some((function, profile.event))
@@ -193,6 +198,18 @@ impl ScreenModel {
             self.refuse("a function has a source: select one first");
         }
         chosen.map(|(function, event)| LoopCommand::ShowSource(function, event))
+    }
+
+    /// Why no function of the profile has a source that can be shown.
+    pub(in crate::tui) fn why_no_source(&self) -> Option<&'static str> {
+        match self.options.mode {
+            Mode::Stacks { .. } => Some("stacks of a file have no lines"),
+            // Samples that came since are in no number on the screen.
+            Mode::Live if self.motion == Motion::Frozen && self.monitor.ended().is_none() => {
+                Some("the view is frozen; z goes on, then v shows the source")
+            }
+            Mode::Live | Mode::Replay { .. } => None,
+        }
     }
 
     /// Enter zooms; on what has the whole width already, and on a function of the flat list, it opens the source.
@@ -215,6 +232,13 @@ impl ScreenModel {
             let name = name.unwrap_or_default();
             self.refuse(format!("no samples of {name} have lines here"));
             return;
+        }
+        // Of a program, the empty screen says what gives it lines.
+        if let FileText::Missing(why) = &state.text
+            && state.rows.is_empty()
+            && state.lines.module.starts_with('[')
+        {
+            return self.refuse(why.clone());
         }
         self.source = Some(state);
         self.lists.forget(ScrolledList::Of(Screen::Source));
@@ -259,6 +283,10 @@ impl ScreenModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builders;
+    use crate::estimate::EstimatorKind;
+    use crate::tui::model::Notice;
+    use crate::tui::options::ScreenOptions;
 
     fn lines(all: &[(u32, u64)]) -> FunctionLines {
         let mut lines = FunctionLines { file: Some("/a.c".into()), ..FunctionLines::default() };
@@ -281,6 +309,25 @@ mod tests {
         assert_eq!((source.rows.as_slice(), source.row), (&[1, 2, 3, 7, 9][..], 4));
         source.take(lines(&[(2, 5)]));
         assert_eq!(source.row, 2);
+    }
+
+    #[test]
+    fn code_that_never_has_a_source_says_so_where_it_is() {
+        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let mut model = ScreenModel::new(monitor, &ScreenOptions::default());
+        let whole = LineSamples { total: Amount { samples: 9, weight: 9 }, ..LineSamples::default() };
+        let lines = FunctionLines { module: "[kernel]".into(), whole, ..FunctionLines::default() };
+        model.show_source(SourceState::read(&builders::header([]), 1, 0, lines));
+        assert_eq!((model.screen, model.source.is_none()), (Screen::Events, true));
+        assert_eq!(model.notice, Some(Notice::Failed("[kernel] has no lines here".into())));
+    }
+
+    #[test]
+    fn stacks_of_a_file_have_no_source() {
+        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let mode = Mode::Stacks { is_whole: true };
+        let model = ScreenModel::new(monitor, &ScreenOptions { mode, ..ScreenOptions::default() });
+        assert!(model.why_no_source().is_some());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::filter::Filter;
 use super::order::{SortKey, compare};
 use super::profile::exactly;
 use super::step::{ListStep, neighbour};
-use super::{LoopCommand, Motion, ScreenModel};
+use super::{LoopCommand, Motion, ScreenModel, ThreadOrder};
 use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::run::MeasuredTarget;
@@ -123,6 +123,8 @@ pub(in crate::tui) struct ThreadCells {
     pub(in crate::tui) within: usize,
     /// Whether others than the threads of the list used the CPUs.
     pub(in crate::tui) has_others: bool,
+    /// The order in which the threads stood last.
+    pub(in crate::tui) order: ThreadOrder,
 }
 
 impl ThreadCells {
@@ -165,8 +167,18 @@ impl ThreadList {
         matches!(self.by, ThreadColumn::Name | ThreadColumn::Tid | ThreadColumn::User) != self.inverted
     }
 
-    /// Whether the name, the number, that of the process, its user or the command line is what the filter asks for.
-    /// `process` is its first thread, if it is there.
+    /// What the list is sorted by, and whether the least stands first.
+    fn order(&self) -> (ThreadColumn, bool) {
+        (self.by, self.is_ascending())
+    }
+
+    /// The same with the threads that stand in it, from the first on.
+    pub(in crate::tui) fn order_of(&self, threads: &[ThreadUse<'_>]) -> ThreadOrder {
+        ThreadOrder::of(self.order(), threads.iter().map(|thread| thread.thread.tid))
+    }
+
+    /// Whether the name, the number, that of the process, its user or the command line is what the filter asks for. `process` is its
+    /// first thread, if it is there.
     fn lets_through(&self, thread: &ThreadReading, process: Option<&ThreadReading>) -> bool {
         let command = thread.process.as_ref().map_or("", |process| &process.command);
         let user = user(process.unwrap_or(thread));
@@ -193,9 +205,9 @@ impl ScreenModel {
         if self.shows_threads_of_run() { self.monitor.threads_of_run() } else { self.monitor.newest_threads() }
     }
 
-    /// What the threads that pass the filter did in the last interval, in the range that is shown or in a run that is
-    /// over, in the order of the list. Those that are alike in it stand by their memory, so that the kernel's threads,
-    /// which have none, come last; processes that did nothing stand behind the others.
+    /// What the threads that pass the filter did in the last interval, in the range that is shown or in a run that is over, in the
+    /// order of the list. Those that are nearly alike in it stay where they were, else stand by their numbers; processes by their
+    /// memory, so that the kernel's threads, which have none, come last, and those that did nothing behind the others.
     pub(in crate::tui) fn threads(&self) -> Option<ThreadUses<'_>> {
         let of_interval = || self.monitor.last_length().unwrap_or(self.monitor.header().interval_ns);
         let mut uses = match self.shown_range() {
@@ -212,13 +224,18 @@ impl ScreenModel {
             processes.map(|thread| (thread.thread.pid, thread.thread)).collect();
         let process = |thread: &ThreadUse<'_>| processes.get(&thread.thread.pid).copied();
         uses.threads.retain(|thread| self.thread_list.lets_through(thread.thread, process(thread)));
+        uses.threads.sort_by_key(|thread| thread.thread.tid);
         if self.level_of_threads() == FirstLevel::Process {
             let is_idle = |thread: &ThreadUse<'_>| thread.cpu == 0.0 && thread.faults == 0.0;
             uses.threads.sort_by_key(|thread| (is_idle(thread), Reverse(thread.memory)));
         }
-        let (by, ascending) = (self.thread_list.by, self.thread_list.is_ascending());
+        let order @ (by, ascending) = self.thread_list.order();
         let mut keyed: Vec<_> = uses.threads.into_iter().map(|thread| (by.key(&thread), thread)).collect();
         keyed.sort_by(|(a, _), (b, _)| compare(a, b, ascending));
+        // A time that stands still has its numbers in their order.
+        if !self.shows_threads_of_time() {
+            self.thread_list.cells.order.settle(order, &mut keyed, |thread| thread.thread.tid);
+        }
         uses.threads = keyed.into_iter().map(|(_, thread)| thread).collect();
         Some(uses)
     }
@@ -406,7 +423,9 @@ mod tests {
         let uses = model.threads();
         let place = uses.as_ref().map_or(0, |uses| model.selected_thread(&uses.threads));
         let cursor = uses.and_then(|uses| Some((place, uses.threads.get(place)?.thread.tid)));
-        let drawn = DrawnThreads { columns: Vec::new(), cursor, cells: ThreadCells::default() };
+        let order = model.threads().map(|uses| model.thread_list.order_of(&uses.threads)).unwrap_or_default();
+        let drawn =
+            DrawnThreads { columns: Vec::new(), cursor, cells: ThreadCells { order, ..ThreadCells::default() } };
         model.remember_drawn_threads(Some(drawn));
     }
 
@@ -427,6 +446,23 @@ mod tests {
         update(&mut model, Message::Key(KeyEvent::from(KeyCode::Up)));
         draw(&mut model);
         assert_eq!(model.thread_list.drawn, Some(8));
+    }
+
+    #[test]
+    fn rows_of_threads_that_are_nearly_equal_stay_where_they_are() {
+        let header = builders::header([builders::measured(builders::event("cycles"))]);
+        let options = ScreenOptions { screen: Screen::Threads, ..ScreenOptions::default() };
+        let mut model = ScreenModel::new(builders::monitor(header, vec![], EstimatorKind::Scale), &options);
+        let mut cpu_ms = [0, 0];
+        update(&mut model, round(0, cpu_ms));
+        let mut first_after = |second, more: [u64; 2]| {
+            cpu_ms = [cpu_ms[0] + more[0], cpu_ms[1] + more[1]];
+            update(&mut model, round(second, cpu_ms));
+            draw(&mut model);
+            model.threads().map(|uses| uses.threads[0].thread.tid)
+        };
+        let first = [first_after(1, [900, 930]), first_after(2, [930, 900]), first_after(3, [900, 700])];
+        assert_eq!(first, [Some(8), Some(8), Some(7)]);
     }
 
     #[test]

@@ -401,6 +401,14 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_number_does_not_look_like_a_warning() {
+        for name in Theme::names().filter(|name| *name != "mono") {
+            let theme = Theme::built_in(name, Depth::TrueColor).unwrap();
+            assert_ne!(theme.height(1.0).fg, theme.style(Role::Warn).fg, "{name}");
+        }
+    }
+
+    #[test]
     fn without_colours_no_colour_is_left_and_the_selection_shows() {
         for name in Theme::names() {
             let theme = Theme::built_in(name, Depth::Mono).unwrap();

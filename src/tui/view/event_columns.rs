@@ -13,6 +13,8 @@ use crate::tui::text::width;
 
 /// The smallest width of the trend, in cells.
 const LEAST_TREND: usize = 6;
+/// The smallest one beside a name that is cut.
+const LEAST_BESIDE_CUT_NAME: usize = 8;
 const LARGE_TREND: usize = 24;
 const MOST_TREND: usize = 80;
 
@@ -249,7 +251,12 @@ fn layout_with(room: usize, gap: usize, contents: EventsContents) -> EventsLayou
     if let Some((_, width)) = columns.iter_mut().find(|(column, _)| *column == EventColumn::Trend) {
         let given = lacks.min(width.saturating_sub(LEAST_TREND));
         *width -= given;
+        let trend = *width;
         columns[0].1 += given;
+        if lacks > given && trend < LEAST_BESIDE_CUT_NAME {
+            columns[0].1 += (lacks - given).min(trend + gap);
+            columns.retain(|(column, _)| *column != EventColumn::Trend);
+        }
     }
     // Nothing is as narrow as names that are cut to nothing.
     let over = used(&columns).saturating_sub(room);
@@ -337,6 +344,16 @@ mod tests {
         assert_eq!(columns(narrow).0, Some(20), "14 and six cells of the trend");
         assert_eq!(taken(columns(narrow + 1)), taken(columns(narrow)) + 1);
         assert_eq!(columns(narrow + 6), (Some(20), Some(LARGE_TREND)));
+    }
+
+    #[test]
+    fn a_short_trend_leaves_before_a_name_is_cut() {
+        let long = EventsContents { name: 24, ..contents(false, ShownValues::Corrected, false) };
+        for room in 60..140 {
+            let columns = layout_with(room, 2, long);
+            let trend = columns.iter().find(|(column, _)| *column == EventColumn::Trend).map(|(_, width)| *width);
+            assert!(trend.is_none_or(|trend| columns[0].1 == 24 || trend >= LEAST_BESIDE_CUT_NAME), "{columns:?}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use super::page::ScreenPage;
 use crate::number::whole_share;
 use crate::tui::keys::{Action, Bound, keys_in};
-use crate::tui::model::{Notice, Over, ScreenModel};
+use crate::tui::model::{Motion, Notice, Over, ScreenModel};
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{ERROR, OK, WARN};
 use crate::tui::text::{cut, cut_front, width};
@@ -123,6 +123,7 @@ fn draw_hints(page: &mut ScreenPage<'_>, area: Rect) {
     let hints = useful.into_iter().filter_map(|bound| {
         let words = match bound.binding.hint? {
             "range" => page.model.range_hint(),
+            "freeze" if page.model.motion == Motion::Frozen => "go on",
             "pause" if !page.model.is_playing() => "play",
             "raw" => page.model.basis.next().word(),
             "leave range" if screen == Screen::Source => "back",

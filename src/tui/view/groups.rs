@@ -217,17 +217,30 @@ fn cell(before: &Round, after: &Round, group: &MeasuredGroup) -> &'static str {
     }
 }
 
+/// Why an event is in a group alone. On emulated counters groups run beside one another, as many as there are counters for.
+fn alone(rotated_by: Option<&RotatedBy>) -> String {
+    match rotated_by {
+        Some(RotatedBy::Emulated { counters: 1, .. }) => "alone: one event counts at a time".into(),
+        Some(RotatedBy::Emulated { counters, .. }) => {
+            format!("alone: each event takes a counter of its own, and {counters} count at a time")
+        }
+        Some(RotatedBy::Kernel { .. } | RotatedBy::User { .. }) | None => {
+            "alone: no other event fitted beside it, or there is none".into()
+        }
+    }
+}
+
 fn draw_members(page: &mut ScreenPage<'_>, area: Rect, index: usize, group: &MeasuredGroup) {
     let reason = match why(page, group) {
-        "software" => "software events: each counts all the time, and one read gets them all",
-        "alone" => "alone: no other event fitted beside it, or there is none",
-        "packed" => "put together by perfprop, as many as the counters take at once",
-        "braces" => "in braces: on counters together or not at all",
-        _ => "in braces with :W: together, because that fits",
+        "software" => "software events: each counts all the time, and one read gets them all".into(),
+        "alone" => alone(page.model.monitor.header().rotated_by.as_ref()),
+        "packed" => "put together by perfprop, as many as the counters take at once".into(),
+        "braces" => "in braces: on counters together or not at all".into(),
+        _ => "in braces with :W: together, because that fits".into(),
     };
     let title = Line::from(page.span(Role::Title, format!("group {index}")));
     let inner = page.panel(area, title, Line::default(), false);
-    let mut lines = vec![(Role::Dim, reason.to_owned())];
+    let mut lines = vec![(Role::Dim, reason)];
     let members = group.members.iter().map(|&event| {
         let run = page.model.monitor.row(event).raw.run.run_ratio();
         format!("{} {}", page.model.event_name(event), run.map_or_else(|| MISSING.into(), whole_share))
@@ -245,6 +258,13 @@ mod tests {
     use super::*;
     use crate::sources::Reading;
     use crate::units::CpuNs;
+
+    #[test]
+    fn events_on_emulated_counters_are_alone_and_beside_others() {
+        let of = |counters| alone(Some(&RotatedBy::Emulated { counters, every_ns: None }));
+        assert_eq!(of(4), "alone: each event takes a counter of its own, and 4 count at a time");
+        assert_eq!([of(1), alone(None)].map(|words| words.contains("at a time")), [true, false]);
+    }
 
     #[test]
     fn rounds_without_an_answer_of_the_model_are_no_cells() {

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use super::page::ScreenPage;
 use super::timeline::range_words;
 use crate::names::shown;
-use crate::number::{percent, whole_share};
+use crate::number::{percent, time, whole_share};
 use crate::run::{Header, MeasuredTarget, RotatedBy};
 use crate::tui::figures::intervals_in_words;
 use crate::tui::keys::Action;
@@ -111,13 +111,17 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
         let lag = model.lag().0 / 1_000_000_000;
         parts.insert(0, part(0, Role::Frozen, format!(" {FROZEN} FROZEN +{lag} s ")));
     }
-    parts.extend(which_side(page).map(|words| part(0, Role::Key, words)));
+    match which_side(page) {
+        // What follows isn't of both.
+        Some(words) if shows_both(page) => parts.insert(0, part(0, Role::Key, format!("{words}:"))),
+        words => parts.extend(words.map(|words| part(0, Role::Key, words))),
+    }
     if let Some(words) = missing_end(page, room) {
         parts.push(part(0, Role::Warn, format!("{WARN} {words}")));
     }
     // A replay's state has the time.
     if !matches!(model.options.mode, Mode::Replay { .. }) {
-        parts.push(part(1, Role::Text, clock(monitor.now())));
+        parts.push(part(1, Role::Text, passed(model)));
     }
     // The last interval of what is over may be a moment only.
     let is_over = monitor.ended().is_some() || model.shown_range().is_some();
@@ -155,6 +159,14 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
     parts
 }
 
+/// How long it has been measured: `00:01:23`, and `3.11 ms` of a run that was over sooner than a clock says.
+fn passed(model: &ScreenModel) -> String {
+    match model.monitor.now() {
+        now if model.monitor.ended().is_some() && now.0 < 1_000_000_000 => time(now.0 as f64),
+        now => clock(now),
+    }
+}
+
 /// The length of intervals; of the only one so far, which may be shorter, how long that is.
 fn shown_interval(model: &ScreenModel) -> WallNs {
     let (monitor, interval) = (&model.monitor, model.monitor.header().interval_ns);
@@ -163,12 +175,15 @@ fn shown_interval(model: &ScreenModel) -> WallNs {
     first.unwrap_or(interval)
 }
 
-/// Where recordings are compared: which of them a screen shows that has no room for all.
+/// Where recordings are compared: which of them the header is about, and a screen that has no room for all.
 fn which_side(page: &ScreenPage<'_>) -> Option<String> {
     let [(_, further), _] = page.model.others.as_ref()?.names();
-    let has_both = matches!(page.model.screen, Screen::Compare | Screen::Profile | Screen::Source);
-    let words = if further > 0 { format!("A, run 1 of {}", further + 1) } else { "A".to_owned() };
-    (!has_both).then_some(words)
+    Some(if further > 0 { format!("A, run 1 of {}", further + 1) } else { "A".to_owned() })
+}
+
+/// Whether the screen has both sides of a comparison.
+fn shows_both(page: &ScreenPage<'_>) -> bool {
+    matches!(page.model.screen, Screen::Compare | Screen::Profile | Screen::Source)
 }
 
 /// What a recording lacks that breaks off.

@@ -24,6 +24,9 @@ const GLYPHS: usize = 10;
 /// The largest the overlay gets.
 const MOST: (u16, u16) = (124, 50);
 
+/// Cells of the screen below that are seen beside it: of fewer nothing can be read.
+const LEAST_BESIDE: u16 = 24;
+
 /// Width from which on the legend stands beside the keys.
 const TWO_COLUMNS: u16 = 104;
 const KEY_COLUMN: u16 = 73;
@@ -32,6 +35,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, open: &OpenHelp) {
     let margin = if area.width >= 100 && area.height >= 34 { 4 } else { 0 };
     let (width, height) =
         (area.width.saturating_sub(margin).min(MOST.0), area.height.saturating_sub(margin).min(MOST.1));
+    let width = if area.width - width < LEAST_BESIDE { area.width } else { width };
     let x = area.x + (area.width - width) / 2;
     let y = area.y + (area.height - height) / 2;
     let area = Rect::new(x, y, width, height);

@@ -12,6 +12,7 @@ use crate::tui::keys::keys_in;
 use crate::tui::layout::split_below;
 use crate::tui::model::{ClickTarget, DrawnScreen, ScreenModel, ScrolledList, VisibleRows};
 use crate::tui::screen::Screen;
+use crate::tui::symbols::{BLOCKED, EIGHTHS, LEVELS, ON_CPU, READY, UP};
 use crate::tui::text::{ELLIPSIS, width};
 use crate::tui::theme::{Role, Theme};
 
@@ -87,7 +88,8 @@ impl<'a> ScreenPage<'a> {
         (rows, all): (VisibleRows, usize),
         whole_in: Option<&str>,
     ) -> Rect {
-        let role = if rows.is_whole() { Role::Dim } else { Role::Warn };
+        // Nothing is wrong with a list that goes on.
+        let role = if rows.is_whole() { Role::Dim } else { Role::Key };
         let right = Line::from(self.span(role, keys_in(self.model.options.symbols, &rows.words(all, whole_in))));
         if !rows.is_whole() {
             make_room(&mut title, &right, area);
@@ -120,7 +122,7 @@ impl<'a> ScreenPage<'a> {
     pub(super) fn hidden_line(&mut self, last: Rect, rows: VisibleRows) {
         if last.height > 0 {
             let words = keys_in(self.model.options.symbols, &rows.words(rows.all, None));
-            let words = self.span(Role::Warn, format!(" {words}"));
+            let words = self.span(Role::Key, format!(" {words}"));
             self.line(last, words);
         }
     }
@@ -161,17 +163,33 @@ impl<'a> ScreenPage<'a> {
         self.line(row, heads);
     }
 
-    /// Marks a row as selected. Reversed text keeps one colour, or it would be a row of patches.
+    /// Marks a row as selected. Reversed text keeps one colour, or it would be a row of patches; bars aren't reversed, as a full one
+    /// would look empty.
     pub(super) fn select(&mut self, row: Rect) {
         let selection = self.style(Role::Selection);
         let row = row.intersection(self.buffer.area);
-        if selection.add_modifier.contains(Modifier::REVERSED) {
-            let text = self.style(Role::Text);
-            let plain = Style::new().fg(text.fg.unwrap_or_default());
-            self.buffer.set_style(row, plain);
+        if !selection.add_modifier.contains(Modifier::REVERSED) {
+            return self.buffer.set_style(row, selection);
         }
-        self.buffer.set_style(row, selection);
+        let text = self.style(Role::Text);
+        let plain = Style::new().fg(text.fg.unwrap_or_default());
+        let mut is_in_bar = false;
+        for place in row.positions() {
+            let cell = &mut self.buffer[place];
+            is_in_bar = is_bar(cell.symbol()) || is_in_bar && IN_BARS.contains(&cell.symbol());
+            if !is_in_bar {
+                cell.set_style(plain).set_style(selection);
+            }
+        }
     }
+}
+
+/// What stands between the glyphs of bars and trends: nothing, a gap, and a peak that is cut off.
+const IN_BARS: [&str; 3] = [" ", "·", UP];
+
+/// Whether a cell is filled as far as a number is large.
+fn is_bar(symbol: &str) -> bool {
+    LEVELS.contains(&symbol) || EIGHTHS.contains(&symbol) || [ON_CPU, READY, BLOCKED].contains(&symbol)
 }
 
 /// Whether two titles fit on the upper border of an area.
@@ -237,5 +255,28 @@ impl VisibleRows {
         let (list, last) = split_below(area, u16::from(!whole));
         let rows = usize::from(list.height);
         (Self { first: first(rows), rows, all }, last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders;
+    use crate::estimate::EstimatorKind;
+    use crate::tui::options::ScreenOptions;
+    use crate::tui::theme::Depth;
+
+    #[test]
+    fn bars_are_not_reversed() {
+        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let theme = Theme::built_in("mono", Depth::TrueColor).unwrap_or_else(|| unreachable!("a theme of the program"));
+        let model = ScreenModel::new(monitor, &ScreenOptions { theme, ..ScreenOptions::default() });
+        let row = Rect::new(0, 0, 12, 1);
+        let (mut buffer, drawn) = (Buffer::empty(row), DrawnScreen::default());
+        let mut page = ScreenPage { model: &model, buffer: &mut buffer, targets: Vec::new(), drawn };
+        page.line(row, "a  ▁█ ↑· 5 ↑");
+        page.select(row);
+        let reversed = (0..12).map(|x| if buffer[(x, 0)].modifier.contains(Modifier::REVERSED) { 'r' } else { '-' });
+        assert_eq!(reversed.collect::<String>(), "rrr------rrr");
     }
 }

@@ -11,7 +11,7 @@ use crate::number::{change, signed, whole_share};
 use crate::tui::layout::split_below;
 use crate::tui::model::ClickTarget;
 use crate::tui::screen::Screen;
-use crate::tui::symbols::{CURSOR, ERROR, MISSING, OK, WAITING};
+use crate::tui::symbols::{CURSOR, ERROR, MISSING, OK, WAITING, WARN};
 use crate::tui::text::{cut, left, right, width, wrap};
 use crate::tui::theme::Role;
 
@@ -20,7 +20,7 @@ const RESIDUAL: usize = 8;
 const Z: usize = 6;
 const USED: usize = 6;
 const TRUST: usize = 5;
-const STATE: usize = 10;
+const STATE: usize = 11;
 
 /// Cells of a formula, before columns leave for its sake.
 const LEAST_FORMULA: usize = 16;
@@ -92,6 +92,7 @@ fn title(page: &ScreenPage<'_>) -> Line<'static> {
     let states = [
         (Role::Ok, Role::Ok, "agree"),
         (Role::Info, Role::Info, "uncertain"),
+        (Role::Warn, Role::Warn, "doubted"),
         (Role::Error, Role::Error, "violated"),
         (Role::Missing, Role::Dim, "inactive"),
     ];
@@ -212,6 +213,7 @@ fn is_uncertain(page: &ScreenPage<'_>, index: RelationIndex, standing: &Standing
 /// A glyph and a word, and how they look.
 fn state(page: &ScreenPage<'_>, index: RelationIndex, standing: &Standing) -> (Role, String) {
     match &standing.state {
+        _ if standing.is_doubted() => (Role::Warn, format!("{WARN} doubted")),
         _ if is_uncertain(page, index, standing) => (Role::Info, format!("{WAITING} uncertain")),
         RelationState::Agrees => (Role::Ok, format!("{OK} agrees")),
         RelationState::Violated => (Role::Error, format!("{ERROR} violated")),
@@ -290,6 +292,15 @@ fn moved_words(page: &ScreenPage<'_>, moved: Moved) -> String {
 fn consequence(page: &ScreenPage<'_>, index: RelationIndex, standing: &Standing) -> (Role, String) {
     let (role, word) = state(page, index, standing);
     let words = match &standing.state {
+        _ if standing.is_doubted() => {
+            let trust = whole_share(standing.trust.unwrap_or(0.0));
+            let by = match standing.tested {
+                0 => "over this run".to_owned(),
+                1 => "in 1 interval of this run".into(),
+                tested => format!("in {tested} intervals of this run"),
+            };
+            format!("it corrects with {trust} of its weight, by how it held {by}")
+        }
         _ if is_uncertain(page, index, standing) => {
             "it is far off, and the counts are too uncertain to contradict it: it corrects its events".into()
         }
@@ -315,4 +326,16 @@ fn consequence(page: &ScreenPage<'_>, index: RelationIndex, standing: &Standing)
         }
     };
     (role, format!("{word}: {words}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_state_is_cut() {
+        for word in ["agrees", "doubted", "inactive", "uncertain", "violated", "waiting"] {
+            assert!(width(OK) + 1 + width(word) <= STATE, "{word}");
+        }
+    }
 }

@@ -105,10 +105,11 @@ fn title(page: &ScreenPage<'_>, source: &SourceState, room: usize) -> Line<'stat
     if let Some(profile) = &page.model.profile {
         let name = &profile.calls.label(source.function).name;
         parts.push((Role::Text, crate::tui::text::cut_middle(name, room / 3).into_owned()));
-        let whole = source.whole();
-        let of_all = share(profile.share(whole));
+        // Of one look: the profile's own numbers may be older.
+        let (whole, all) = (source.whole(), source.lines.of_all);
+        let of_all = share(whole.weight as f64 / all.weight.max(1) as f64);
         // Of waits time is known, however many samples that is.
-        let samples = || format!(", {} of {} samples", whole.samples, profile.whole().samples);
+        let samples = || format!(", {} of {} samples", whole.samples, all.samples);
         let samples = if profile.is_off_cpu() { String::new() } else { samples() };
         parts.push((Role::Dim, format!("{of_all} of all{samples}")));
     }

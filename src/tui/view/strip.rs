@@ -34,39 +34,40 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     }
 }
 
-/// Raw, corrected, and the relation that made the difference.
+/// Raw, corrected, and the relation that made the difference; of what is exact there is one number.
 pub(super) fn lines(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Vec<Line<'static>> {
-    let model = page.model;
-    let figures = model.line_figures(shown);
-    let scaled = figures.run.filter(|run| !figures.is_partial && *run > 0.0 && *run < 1.0);
-    let is_moved = figures.raw != figures.corrected;
-    let raw = scaled.map_or_else(|| "raw".to_owned(), |run| format!("scaled ×{:.2}", 1.0 / run));
+    let figures = page.model.line_figures(shown);
     let axis = Axis::of([figures.raw, figures.corrected]);
-    let tail = narrowing(figures.raw, figures.corrected);
-    // Cut off it would say something else.
-    let tail = if LABEL + NUMBER + 2 + crate::tui::text::width(&tail) <= width { tail } else { String::new() };
     let bar = width.saturating_sub(LABEL + NUMBER + 4 + TAIL);
-    let unit = model.line_unit(shown);
-    vec![
-        value_line(page, (&figures, unit), (Role::Raw, &raw), figures.raw, (axis, bar), ""),
-        match (is_moved, truth(page, shown)) {
-            (false, Some(truth)) => truth,
-            _ => value_line(
-                page,
-                (&figures, unit),
-                (Role::Corrected, "corrected"),
-                figures.corrected,
-                (axis, bar),
-                &tail,
-            ),
-        },
-        match (shown, figures.by) {
-            (EventLine::Sum(place), _) => parts(page, place, width),
-            (_, Some(Cause::Relation(relation))) => relations::sentence(page, relation, width),
-            (_, Some(cause)) => Line::from(page.span(Role::Dim, format!("moved most by {}", model.cause(cause)))),
-            (EventLine::Event(event), None) => Line::from(page.span(Role::Dim, why_unmoved(&model.monitor.row(event)))),
-        },
-    ]
+    let unit = page.model.line_unit(shown);
+    let line = |named, figure, tail: &str| value_line(page, (&figures, unit), named, figure, (axis, bar), tail);
+    let truth = truth(page, shown);
+    let mut lines = Vec::new();
+    if figures.is_exact() && truth.is_none() {
+        lines.push(line((Role::Raw, "counted"), figures.raw, ""));
+    } else {
+        let scaled = figures.run.filter(|run| !figures.is_partial && *run > 0.0 && *run < 1.0);
+        let raw = scaled.map_or_else(|| "raw".to_owned(), |run| format!("scaled ×{:.2}", 1.0 / run));
+        lines.push(line((Role::Raw, &raw), figures.raw, ""));
+        let tail = narrowing(figures.raw, figures.corrected);
+        // Cut off it would say something else.
+        let has_room = LABEL + NUMBER + 2 + crate::tui::text::width(&tail) <= width;
+        let corrected = || line((Role::Corrected, "corrected"), figures.corrected, if has_room { &tail } else { "" });
+        lines.push(truth.filter(|_| figures.raw == figures.corrected).unwrap_or_else(corrected));
+    }
+    lines.push(cause(page, (shown, &figures), width));
+    lines
+}
+
+/// What moved a number, or why nothing did.
+fn cause(page: &ScreenPage<'_>, (shown, figures): (EventLine, &Figures), width: usize) -> Line<'static> {
+    let model = page.model;
+    match (shown, figures.by) {
+        (EventLine::Sum(place), _) => parts(page, place, width),
+        (_, Some(Cause::Relation(relation))) => relations::sentence(page, relation, width),
+        (_, Some(cause)) => Line::from(page.span(Role::Dim, format!("moved most by {}", model.cause(cause)))),
+        (EventLine::Event(event), None) => Line::from(page.span(Role::Dim, why_unmoved(&model.monitor.row(event)))),
+    }
 }
 
 /// The same where the number stands in the title: of one that is exact there is no other.
@@ -152,17 +153,11 @@ fn value_line(
     line
 }
 
-/// How much the corrected interval is narrower than the raw one.
+/// How much smaller the ± of the corrected number is than that of the raw one: the two stand beside it, and where one of them says
+/// nothing that can be divided, neither does this.
 fn narrowing(raw: Option<Figure>, corrected: Option<Figure>) -> String {
-    let width = |figure: Option<Figure>| {
-        let bounds = figure.filter(|figure| figure.error.half_width().is_some()).map(|figure| figure.bounds());
-        bounds.map(|(low, high)| high - low)
-    };
-    let widths = width(raw).zip(width(corrected));
-    // ± is the longer side alone: where that grew and the other shrank, neither word fits the two numbers above.
-    let longer_side = |figure: Option<Figure>| figure.and_then(|figure| figure.error.relative_to(figure.mean));
-    let has_grown = longer_side(corrected) > longer_side(raw);
-    match widths.filter(|(raw, corrected)| (corrected > raw) == has_grown) {
+    let shown = |figure: Option<Figure>| figure.and_then(|figure| figure.error.relative_to(figure.mean));
+    match shown(raw).zip(shown(corrected)) {
         Some((raw, corrected)) if raw > 0.0 && corrected < 0.995 * raw => {
             format!("{} narrower", whole_share(1.0 - corrected / raw))
         }
@@ -236,6 +231,9 @@ mod tests {
         // Some of it is always left.
         assert_eq!(narrowing(Some(raw), Some(figure(10.0, 0.01))), "99% narrower");
         assert_eq!(narrowing(Some(raw), None), "");
+        // The ratio is that of ±60.8% and ±105%, whatever the shorter sides are.
+        let sides = |below, above| Figure { error: Error::Within { below, above }, ..raw };
+        assert_eq!(narrowing(Some(sides(6.08, 6.08)), Some(sides(2.27, 10.5))), "73% wider");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use super::super::chart::{self, Chart, Series, TimeOrigin};
 use super::super::page::ScreenPage;
 use super::super::run_plot;
-use super::rows::{mark, sentence};
+use super::rows::{is_told_of_all, mark, sentence};
 use crate::compare::ComparedEvent;
 use crate::monitor::{Measure, Monitor, Point};
 use crate::names::shown;
@@ -52,9 +52,11 @@ pub(super) fn draw_histories(page: &mut ScreenPage<'_>, area: Rect, says: Histor
     let mut title = Line::from(page.span(Role::Title, shown(&one.name).into_owned()));
     let mut words = Line::default();
     if says == HistoriesTitle::Verdict {
-        let (glyph, role) = mark(one.verdict);
-        title.push_span(page.span(Role::Border, " ─ "));
-        title.push_span(page.span(role, format!("{glyph} {}", sentence(&model.comparison.found, one))));
+        if !is_told_of_all(&model.comparison.found, one) {
+            let (glyph, role) = mark(one.verdict);
+            title.push_span(page.span(Role::Border, " ─ "));
+            title.push_span(page.span(role, format!("{glyph} {}", sentence(&model.comparison.found, one))));
+        }
         words = legend(page);
     }
     let Some(other) = model.others.as_ref().and_then(|others| others.first()) else {

@@ -23,7 +23,7 @@ mod rows;
 
 use columns::{ComparedColumns, EventLines, draw_heads};
 use histories::{HistoriesTitle, draw_histories, legend};
-use rows::{event_lines, mean, sentence};
+use rows::{event_lines, is_told_of_all, mean, sentence};
 
 /// Cells of a recording's name in the title, at least.
 const LEAST_FILE: usize = 8;
@@ -191,7 +191,9 @@ fn draw_foot(page: &mut ScreenPage<'_>, table: Rect) {
         return;
     }
     let found = &page.model.comparison.found;
-    let said = page.model.comparison.selected().map(|one| format!("{}: {}", shown(&one.name), sentence(found, one)));
+    let is_told = |one: &ComparedEvent| EventLines::of(table) == EventLines::LineASide && is_told_of_all(found, one);
+    let selected = page.model.comparison.selected().filter(|one| !is_told(one));
+    let said = selected.map(|one| format!("{}: {}", shown(&one.name), sentence(found, one)));
     let said = if found.is_one_after_other { Some(ONE_AFTER_OTHER.into()) } else { said };
     let row = Rect { x: table.x + 2, y: table.bottom() - 1, width: table.width.saturating_sub(4), height: 1 };
     let legend = legend(page);

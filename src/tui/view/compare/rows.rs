@@ -27,18 +27,21 @@ pub(super) fn event_lines(
     let suffix = one.measure.suffix(page.model.monitor.header());
     let name = cut_middle(&shown(&one.name), columns.name).into_owned();
     let scale = RunScale::of(one);
+    let is_told = lines == EventLines::LineASide && is_told_of_all(&page.model.comparison.found, one);
+    let how_sure = if is_told { String::new() } else { how_sure(one) };
+    let word = if is_told { "" } else { one.verdict.word() };
     let [first, second] = [
         RowText {
             cursor: if selected { CURSOR } else { " " },
             name: page.span(Role::Text, left(&name, columns.name)),
             change: one.change().map_or_else(missing, difference::change),
-            verdict: page.span(role, left(&format!("  {glyph} {}", one.verdict.word()), columns.verdict)),
+            verdict: page.span(role, left(&format!("  {glyph} {word}"), columns.verdict)),
         },
         RowText {
             cursor: " ",
             name: page.span(Role::Dim, left(&cut(&format!("  {suffix}"), columns.name), columns.name)),
             change: one.interval.map_or_else(String::new, difference::interval),
-            verdict: page.span(Role::Dim, left(&format!("    {}", how_sure(one)), columns.verdict)),
+            verdict: page.span(Role::Dim, left(&format!("    {how_sure}"), columns.verdict)),
         },
     ];
     let line = |text: RowText, side: Option<(&str, &Runs, Role)>| {
@@ -59,6 +62,11 @@ pub(super) fn event_lines(
             vec![line(first, Some(("A", &one.a, Role::Corrected))), line(second, Some(("B", &one.b, Role::Raw)))]
         }
     }
+}
+
+/// Whether an event has no verdict for want of runs, as all of them: the note above the events says that once.
+pub(super) fn is_told_of_all(found: &RunComparison, one: &ComparedEvent) -> bool {
+    matches!(one.verdict, Verdict::TooFewRuns { .. }) && found.what_it_takes().is_some()
 }
 
 /// What a line of an event says beside the numbers of a side.

@@ -57,22 +57,24 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState
     }
 }
 
-/// The level at the top, so that the selected frame and those below it are seen; of one that has no cell the nearest
-/// above it that has.
+/// The level at the top, so that the selected frame and those below it are seen; of one that has no room for a name the nearest above
+/// it that has.
 pub(super) fn first_level(place: &TreePlace, area: Rect) -> usize {
     let (height, row) = (usize::from(area.height), seen(place, area.width));
     let below = usize::from(height > 1 && !place.below(row).is_empty());
     (place.level(row) + 1 + below).saturating_sub(height.max(1))
 }
 
-/// The selected frame, or the nearest above it that is as wide as a cell.
+/// The selected frame, or the nearest above it that is wide enough for some of its name.
 fn seen(place: &TreePlace, width: u16) -> TreeNode {
     let mut path = place.rows_above(place.selected).collect::<Vec<_>>();
     path.reverse();
     let mut levels = IcicleLevels::new(place, width);
     let mut seen = place.root();
     for row in path {
-        if !levels.blocks.iter().any(|block| block.what == BlockKind::Frame(row)) {
+        let is_seen =
+            |block: &IcicleBlock| block.what == BlockKind::Frame(row) && usize::from(block.width) > LEAST_WITH_NAME;
+        if !levels.blocks.iter().any(is_seen) {
             break;
         }
         seen = row;
@@ -264,6 +266,23 @@ mod tests {
         let area = Rect::new(0, 0, 80, 4);
         assert!(profile.place().level(profile.place().selected) > 4, "it is far below");
         assert_eq!((seen(profile.place(), 80), first_level(profile.place(), area)), (1, 0));
+    }
+
+    #[test]
+    fn a_frame_without_room_for_a_name_hides_no_levels() {
+        let mut tree = Tree::new(TreeOptions::default());
+        let (place, event) = (tree.sampled(), tree.event(&ProfileEvent::new("clock", SampleMeasure::Samples)));
+        // Of 80 cells the second has 4.
+        for (stack, samples) in [("main hot", 95), ("main a b c d e f g h rare", 5)] {
+            let frames: Vec<_> = stack.split(' ').map(|name| tree.frame(&Frame::function(name))).collect();
+            tree.stack(place, frames, event, Amount { samples, weight: samples });
+        }
+        let mut profile = ProfileState::default();
+        profile.take(&tree, &StackQuality::default(), "");
+        assert!(profile.act(Action::Chains, 9).is_ok(), "each frame is a row");
+        profile.step(ListStep::Last, 9);
+        let level = |width| first_level(profile.place(), Rect::new(0, 0, width, 4));
+        assert_eq!([level(80), level(200)].map(|level| level > 0), [false, true]);
     }
 
     #[test]

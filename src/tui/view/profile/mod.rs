@@ -59,8 +59,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
         let page_rows = if rows.rows > 0 { rows.rows } else { usize::from(parts.icicle.height) };
         page.drawn.lists.set(ScrolledList::Of(Screen::Profile), VisibleRows { rows: page_rows, ..rows });
     }
-    // Until the reader moves in it, it begins with the root.
-    let first_level = match focus && profile.has_moved() && parts.icicle.height > 0 {
+    // Until the reader moves in it, it begins with the root; while keys are about another list, too.
+    let first_level = match focus && profile.has_moved() && !profile.is_in_sums() && parts.icicle.height > 0 {
         true => icicle::first_level(profile.place(), parts.icicle),
         false => 0,
     };

@@ -15,7 +15,7 @@ use crate::tui::model::profile::{
 };
 use crate::tui::model::{ClickTarget, VisibleRows};
 use crate::tui::symbols::{CURSOR, DOWN, MISSING, UP};
-use crate::tui::text::{cut_middle, cut_name, left, width};
+use crate::tui::text::{cut_module, cut_name, left, width};
 use crate::tui::theme::Role;
 
 /// Cells of indentation for each level.
@@ -395,7 +395,7 @@ fn shares(
         ShareColumn::SideB => side(numbers, profile, |row| row.b),
         ShareColumn::Change => numbers.difference.map_or_else(String::new, |row| changed(&row)),
         ShareColumn::Mark => numbers.difference.map_or_else(String::new, |row| mark(&row)),
-        ShareColumn::Module => cut_middle(place, columns.module).into_owned(),
+        ShareColumn::Module => cut_module(place, columns.module).into_owned(),
     });
     let role = |column| match column {
         ShareColumn::Total | ShareColumn::Own if Some(column) == first => Role::Title,

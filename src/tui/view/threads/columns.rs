@@ -90,6 +90,7 @@ pub(super) fn cells(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> ThreadCells
     let within = threads.iter().filter_map(|thread| within(thread, usize::MAX)).map(|text| width(&text));
     cells.within = within.max().unwrap_or(0).max(cells.within);
     cells.has_others |= uses.others >= LEAST_OTHERS;
+    cells.order = page.model.thread_list.order_of(threads);
     cells
 }
 

@@ -7,7 +7,7 @@ use super::events;
 use super::page::ScreenPage;
 use crate::monitor::ThreadUses;
 use crate::names::shown;
-use crate::number::memory;
+use crate::number::{memory, time};
 use crate::run::MeasuredTarget;
 use crate::threads::CommandWords;
 use crate::tui::layout::{rows_of_list, split_below};
@@ -269,6 +269,7 @@ fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let title = Line::from(page.span(Role::Title, "Threads"));
     let inner = page.panel(area, title, Line::default(), focus);
     let monitor = &page.model.monitor;
+    let noun = if of_machine(page) { "processes" } else { "threads" };
     let words = if monitor.header().modelled.is_some() {
         "a model runs the command: its threads are valgrind's"
     } else if monitor.ended().is_some() && monitor.newest_threads() > 0 {
@@ -280,11 +281,11 @@ fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
             None => "no threads were recorded until this time",
         }
     } else {
-        match (&monitor.header().target, of_machine(page)) {
+        match (&monitor.header().target, monitor.ended()) {
             (MeasuredTarget::Everyone { cpus: Some(_) }, _) => "processes of single CPUs aren't read",
             (MeasuredTarget::Cgroup { .. }, _) => "threads of a control group aren't read",
-            (_, true) => "reading processes…",
-            _ => "reading threads…",
+            (_, Some(end)) => &format!("it ended after {}, before its {noun} were read", time(end.at_ns.0 as f64)),
+            (_, None) => &format!("reading {noun}…"),
         }
     };
     page.line(inner, Line::from(page.span(Role::Dim, cut(words, usize::from(inner.width)).into_owned())));

@@ -506,6 +506,53 @@ fn one_column_twice_in_any_unit_is_told_and_leaves_no_condition() {
     }
 }
 
+/// Counts at sets of sizes, with the same result in each of so many runs.
+fn repeated(names: &[&str], sets: &[Vec<f64>], runs: usize, count: impl Fn(&[f64]) -> f64) -> WorkloadFile {
+    let workload = |set: &Vec<f64>| Workload {
+        sizes: names.iter().map(|name| (*name).to_owned()).zip(set.iter().copied()).collect(),
+        samples: BTreeMap::from([(TIME.to_owned(), vec![count(set); runs])]),
+        order: Vec::new(),
+    };
+    let sizes = names.iter().map(|name| (*name).to_owned()).collect();
+    let header = WorkloadHeader { sizes, ..header() };
+    WorkloadFile { header, workloads: sets.iter().map(workload).collect() }
+}
+
+/// The best of the models, or of those that auto compares.
+fn best_of(file: &WorkloadFile, model: &str) -> Choice {
+    let sizes = &file.header.sizes;
+    let texts = if model == "auto" { candidates(sizes) } else { vec![model.to_owned()] };
+    let models = texts.iter().map(|text| CostModel::parse(text, sizes).unwrap());
+    choose(models.collect(), file, &FitOptions::default()).unwrap().swap_remove(0)
+}
+
+#[test]
+fn all_that_is_left_of_runs_that_agree_exactly_is_the_models() {
+    let grid: Vec<Vec<f64>> =
+        (0..16).map(|place| vec![f64::from(1 << (place % 4)), f64::from(place / 4 + 1)]).collect();
+    let product = |sizes: &[f64]| 146_000.0 + 6e4 * sizes[0] * sizes[1];
+    let lack = best_of(&repeated(&["n", "m"], &grid, 3, product), "auto").fit.fitted.lack_of_fit.unwrap();
+    assert!(lack.part().abs() > 0.05, "{lack:?}");
+    let line: Vec<Vec<f64>> = (0..10).map(|place| vec![f64::from(100 << place)]).collect();
+    let power = |sizes: &[f64]| (146_000.0 + 6.0 * sizes[0].powf(1.7)).round();
+    let said = |count: &dyn Fn(&[f64]) -> f64, runs| {
+        best_of(&repeated(&["n"], &line, runs, count), "intercept + coeff * n").fit.fitted.lack_of_fit.is_some()
+    };
+    assert!(said(&power, 3) && said(&power, 2));
+    // A whole number that is off by less than 1 was rounded, and 4 % doesn't matter.
+    assert!(!said(&|sizes| 2.0 + (sizes[0] / 25_000.0).floor(), 3));
+    assert!(!said(&|sizes| (1e6 + 6e3 * sizes[0]) * if sizes[0] > 1e4 { 1.04 } else { 1.0 }, 3));
+}
+
+#[test]
+fn of_models_that_would_fit_with_coefficients_below_0_the_best_is_named() {
+    // 10 ms less 1 ns each: the line is exact, the root nearly fits.
+    let sizes: Vec<Vec<f64>> = (4..=12).map(|place| vec![f64::from(place) * 5e5]).collect();
+    let best = best_of(&repeated(&["n"], &sizes, 3, |sizes| 1e7 - sizes[0]), "auto");
+    let named = best.fit.fitted.lack_of_fit.unwrap().fits_below_zero;
+    assert_eq!(named.as_deref(), Some("intercept + coeff * n"));
+}
+
 /// Errors of a simulation of models that are right.
 #[derive(Clone, Copy, Debug)]
 enum Chance {

@@ -1,6 +1,6 @@
 //! Compares models of the same measurements, and says how much likelier the best one is.
 
-use super::fit::{Fit, fits_below_zero};
+use super::fit::{Fit, fit_below_zero};
 use super::fit_error::FitError;
 use super::fit_options::{FitOptions, UnrepeatedErrors};
 use super::measurements::FittedPoint;
@@ -118,15 +118,17 @@ pub fn choose(models: Vec<CostModel>, file: &WorkloadFile, options: &FitOptions)
     Ok(choices)
 }
 
-/// Finds whether the best model fits; if it doesn't, and wouldn't with coefficients below 0, which of the others without a
-/// breakpoint would with them.
+/// Finds whether the best model fits; if it doesn't, which of it and the others without a breakpoint would fit best with coefficients
+/// below 0.
 fn judge_best(choices: &mut [Choice], file: &WorkloadFile, options: &FitOptions) -> Result<(), FitError> {
     let [best, others @ ..] = choices else { return Ok(()) };
     best.fit = Fit::new(&best.model, file, options)?;
-    if let Some(lack) = best.fit.fitted.lack_of_fit.as_mut().filter(|lack| lack.fits_below_zero.is_none()) {
-        let mut smooth = others.iter().filter(|other| other.fit.fitted.breakpoints.is_empty());
-        let fits = smooth.find(|other| fits_below_zero(&other.model, file, options));
-        lack.fits_below_zero = fits.map(|other| other.model.expression().to_string());
+    if let Some(lack) = &mut best.fit.fitted.lack_of_fit {
+        let smooth = others.iter().filter(|other| other.fit.fitted.breakpoints.is_empty());
+        let models = std::iter::once(&best.model).chain(smooth.map(|other| &other.model));
+        let fits = models.filter_map(|model| Some((criterion(&fit_below_zero(model, file, options)?), model)));
+        let likeliest = fits.min_by(|(a, _), (b, _)| a.total_cmp(b));
+        lack.fits_below_zero = likeliest.map(|(_, model)| model.expression().to_string());
     }
     Ok(())
 }

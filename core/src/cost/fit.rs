@@ -51,7 +51,7 @@ impl Fit {
     pub fn new(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Result<Self, FitError> {
         let mut fit = Self::judged(model, file, options)?;
         if let Some(lack) = &mut fit.fitted.lack_of_fit {
-            lack.fits_below_zero = fits_below_zero(model, file, options).then(|| model.expression().to_string());
+            lack.fits_below_zero = fit_below_zero(model, file, options).map(|_| model.expression().to_string());
         }
         Ok(fit)
     }
@@ -59,12 +59,7 @@ impl Fit {
     /// Fits a model, and finds whether it fits.
     fn judged(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Result<Self, FitError> {
         let (mut fit, parts) = Self::of_likelier_errors(model, file, options)?;
-        let residuals = parts.residuals(&fit, options);
-        fit.fitted.lack_of_fit = if parts.measurements.tells_spread {
-            residuals.beyond_spread()
-        } else {
-            residuals.furthest().filter(|_| residuals.are_systematic())
-        };
+        fit.fitted.lack_of_fit = parts.residuals(&fit, options).lack_of_fit();
         Ok(fit)
     }
 
@@ -186,12 +181,14 @@ impl FitParts {
     }
 }
 
-/// Whether a model fits with a coefficient below 0, which the solver doesn't allow.
-pub(super) fn fits_below_zero(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> bool {
+/// A fit of a model with a coefficient below 0, which the solver doesn't allow; `None` where that doesn't fit either.
+pub(super) fn fit_below_zero(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Option<Fit> {
     let free = FitOptions { solver: Solver::LeastSquares, ..options.clone() };
     let fits =
-        |fit: Fit| fit.fitted.lack_of_fit.is_none() && fit.fitted.coefficients.iter().any(|found| found.value < 0.0);
-    options.solver.is_positive() && Fit::judged(model, file, &free).is_ok_and(fits)
+        |fit: &Fit| fit.fitted.lack_of_fit.is_none() && fit.fitted.coefficients.iter().any(|found| found.value < 0.0);
+    let fit = options.solver.is_positive().then(|| Fit::judged(model, file, &free).ok())?;
+    // Models are told apart where all have the same weights.
+    fit.filter(fits).and_then(|_| Fit::unjudged(model, file, &free).ok())
 }
 
 impl From<Breakpoint> for Coefficient {

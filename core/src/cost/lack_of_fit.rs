@@ -2,6 +2,7 @@
 //!
 //! Where sizes were measured often enough to tell how errors grow with the value, what is left of the sizes is held against the
 //! spread of their runs, by the F test of lack of fit (Draper and Smith, "Applied Regression Analysis", 3rd edition, 1998, 2.2).
+//! Where the runs of most sizes agree exactly, as counts do that depend on nothing but the size, all that is left is the model's.
 //! Else nothing but the order of what is left tells: where the model bends in another way than the measurements do, neighbouring
 //! sizes are off to the same side, and their differences are small beside what is left (von Neumann, "Distribution of the
 //! ratio of the mean square successive difference to the variance", 1941; of regressions, Durbin and Watson, 1950).
@@ -69,13 +70,32 @@ pub(super) struct FitResiduals<'a> {
 }
 
 impl FitResiduals<'_> {
-    /// Where the model is furthest off by a part that matters, if it is.
-    pub(super) fn furthest(&self) -> Option<LackOfFit> {
-        self.furthest_of(|_| true)
+    /// Where the model is furthest off, if it is by more than chance explains and by a part that matters.
+    pub(super) fn lack_of_fit(&self) -> Option<LackOfFit> {
+        if self.measurements.are_mostly_exact() {
+            self.beyond_rounding()
+        } else if self.measurements.tells_spread {
+            self.beyond_spread()
+        } else {
+            self.furthest_of(|_| true).filter(|_| self.are_systematic())
+        }
+    }
+
+    /// Where the model is furthest off, of the sizes whose runs agree exactly: what they don't tell is how a whole number was rounded,
+    /// and, where other sizes' runs differ, as much as in these.
+    fn beyond_rounding(&self) -> Option<LackOfFit> {
+        let of_runs = self.mean_pure_error();
+        self.furthest_of(|place| {
+            let point = &self.points[place];
+            let off = (point.measured - point.predicted).abs();
+            let rounding = if self.measurements.are_whole { 1.0 } else { 0.0 };
+            let is_far = point.weight * off.powi(2) > FAR.powi(2) * of_runs;
+            self.measurements.all[place].is_exact() && off > rounding && is_far
+        })
     }
 
     /// Where the model is furthest off, if it is by more than the spread of runs explains.
-    pub(super) fn beyond_spread(&self) -> Option<LackOfFit> {
+    fn beyond_spread(&self) -> Option<LackOfFit> {
         let weighted = self.weighted();
         let degrees = self.points.len().checked_sub(self.columns.columns().len()).filter(|degrees| *degrees > 0)?;
         let (variance, of_runs) = self.pure_error()?;
@@ -155,20 +175,32 @@ impl FitResiduals<'_> {
     /// of freedom the median of the variance is (1 - 2 / (9 k))^3 of it (Wilson and Hilferty, 1931), and a median is worth
     /// about half as many as a mean.
     fn pure_error(&self) -> Option<(f64, f64)> {
-        let of = |measured: &Measured, point: &FittedPoint| {
-            let (variance, degrees) = measured.variance_of_runs(self.determinizer)?;
-            Some((point.weight * variance / (1.0 - 2.0 / (9.0 * degrees)).powi(3), degrees))
-        };
-        let all: Vec<(f64, f64)> =
-            self.measurements.all.iter().zip(self.points).filter_map(|(measured, point)| of(measured, point)).collect();
+        let all = self.variances_of_runs();
         let degrees: f64 = all.iter().map(|(_, degrees)| degrees).sum();
-        let variance = median(all.into_iter().map(|(variance, _)| variance).collect())?;
+        let of_median = |(variance, degrees): (f64, f64)| variance / (1.0 - 2.0 / (9.0 * degrees)).powi(3);
+        let variance = median(all.into_iter().map(of_median).collect())?;
         (variance > 0.0).then_some((variance, degrees / 2.0))
+    }
+
+    /// The variance of a measurement of weight 1 by the mean of what sizes say; 0 where no runs differ.
+    fn mean_pure_error(&self) -> f64 {
+        let all = self.variances_of_runs();
+        let degrees: f64 = all.iter().map(|(_, degrees)| degrees).sum();
+        all.iter().map(|(variance, degrees)| variance * degrees).sum::<f64>() / degrees.max(1.0)
+    }
+
+    /// The variance of a measurement of weight 1 by the runs of each size that has several, and its degrees of freedom.
+    fn variances_of_runs(&self) -> Vec<(f64, f64)> {
+        let of = |(measured, point): (&Measured, &FittedPoint)| {
+            let (variance, degrees) = measured.variance_of_runs(self.determinizer)?;
+            Some((point.weight * variance, degrees))
+        };
+        self.measurements.all.iter().zip(self.points).filter_map(of).collect()
     }
 
     /// Whether neighbouring sizes are off alike, by more than chance: in the order of any size, each with its share of the
     /// probability. Normal errors of the fit's weights, less what the model takes of them, say what chance does.
-    pub(super) fn are_systematic(&self) -> bool {
+    fn are_systematic(&self) -> bool {
         let Some(first) = self.points.first() else { return false };
         let weighted = self.weighted();
         let basis = orthonormal(self.columns);

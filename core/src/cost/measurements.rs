@@ -48,6 +48,8 @@ pub(super) struct Measurements {
     pub(super) spread: VarianceFunction,
     /// Whether repetitions tell the spread, and no option.
     pub(super) tells_spread: bool,
+    /// Whether all runs gave whole numbers.
+    pub(super) are_whole: bool,
 }
 
 /// How sure the measurement of a set of sizes is.
@@ -83,7 +85,13 @@ impl Measurements {
         let found = variance_function(&all, options.solver);
         let measured = |measured: &Measured| measured.point.measured;
         let spread = weigh(&mut all, found.unwrap_or(options.unrepeated.variance()), measured);
-        Ok(Self { all, culled, spread, tells_spread: found.is_some() })
+        let are_whole = all.iter().flat_map(|measured| &measured.samples).all(|sample| sample.fract() == 0.0);
+        Ok(Self { all, culled, spread, tells_spread: found.is_some(), are_whole })
+    }
+
+    /// Whether most sizes were measured more than once with the same result.
+    pub(super) fn are_mostly_exact(&self) -> bool {
+        2 * self.all.iter().filter(|measured| measured.is_exact()).count() > self.all.len()
     }
 
     /// Weighs the measurements by what a fit gives in place of what was measured once or twice: those that are low by chance would
@@ -165,6 +173,11 @@ impl Measured {
 }
 
 impl Measured {
+    /// Whether there are several runs, which agree exactly.
+    pub(super) fn is_exact(&self) -> bool {
+        self.samples.len() > 1 && self.samples.iter().all(|sample| *sample == self.samples[0])
+    }
+
     /// The variance of what stands for the runs by their variance, and its degrees of freedom; `None` of one run. That of a
     /// median is pi/2 of a mean's, as it is for many runs with Gaussian errors, and less for few.
     pub(super) fn variance_of_runs(&self, determinizer: Determinizer) -> Option<(f64, f64)> {

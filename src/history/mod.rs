@@ -17,6 +17,7 @@ mod differing;
 mod digits;
 mod entries;
 mod failures;
+mod fields;
 mod git;
 mod imports;
 mod laplace;
@@ -51,6 +52,6 @@ pub use run::{CommitChoice, HistoryOptions, HistoryOutcome, HistoryProgress, mea
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, MissingNumber, SeriesPoint, series, series_params};
 pub use summary::{BenchmarkSummary, benchmark_summaries};
-pub use table::{SeriesFault, SeriesFaultKind, SeriesTable};
+pub use table::{MissingMark, SeriesFault, SeriesFaultKind, SeriesTable};
 
 pub use crate::steps::StepMethod;

@@ -20,7 +20,7 @@ use crate::text;
   git log --format=%h | xargs -n1 ./time-of | perfprop history steps -
   perfprop history steps -j commits.csv                   lines of index,value or index,value,weight, as JSON")]
 pub(super) struct StepsArgs {
-    /// The numbers: one a line, or lines of index,value or index,value,weight, also with blanks or tabs for commas; - is standard input
+    /// The numbers: one a line, or lines of index,value or index,value,weight, also with blanks, tabs or semicolons for commas; - is standard input
     #[arg(value_name = "FILE|-")]
     file: PathBuf,
     /// How steps are found

@@ -15,8 +15,8 @@ use super::input::is_dash;
 use super::pager::{Pager, Paging};
 use super::perf_compat;
 use super::stream::message;
-use crate::bench::SweepError;
 #[cfg(feature = "bench")]
+use crate::bench::SweepError;
 use crate::codes::{Coded, ErrorCode, named};
 use crate::events::TracefsError;
 use crate::machine::Host;

@@ -18,9 +18,6 @@ const CHECKED_EACH: f64 = 0.25;
 /// CPUs that ended children of a target were on at least: fewer may be those of a few that aren't short, beside others'
 /// that are.
 const LEAST_OF_CHILDREN: f64 = 0.1;
-/// The CPU seconds that the start of a process or thread takes at least: others on the machine can have started no more than their
-/// CPU time allows.
-const LEAST_OF_START: f64 = 50e-6;
 /// How long memory has to grow in seconds, in what share of steps, by how many bytes, and by what part of itself.
 const GROWTH: (f64, f64, f64, f64) = (30.0, 0.9, 32e6, 0.2);
 
@@ -74,12 +71,9 @@ impl Evidence<'_> {
         let (share, each) = (children / self.running, children / started);
         // Of the machine all that start are its own.
         let is_machine = !uses.busy.is_empty();
-        let of_others = if is_machine { 0.0 } else { (uses.machine_cpus? - uses.cpus).max(0.0) / LEAST_OF_START };
-        let least_own = started - of_others;
-        let is_short = least_own >= least_started && children / least_own <= most_each;
         let is_little = !is_machine && children < LEAST_OF_CHILDREN;
         let is_checked = uses.seconds <= CHECKED_EACH * f64::from(uses.looks);
-        if share.is_nan() || share < least_share || !is_short || is_little || !is_checked {
+        if share.is_nan() || share < least_share || each > most_each || is_little || !is_checked {
             return None;
         }
         let (at_most, at_least) = if is_machine { ("", "") } else { ("up to ", "at least ") };

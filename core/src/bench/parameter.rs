@@ -32,6 +32,9 @@ pub struct SizeValue {
 /// The most values that a size may have.
 const MOST_VALUES: usize = 10_000;
 
+/// The largest size: beyond it the command would get another whole number than was written.
+const MOST_EXACT: f64 = ((1_u64 << 53) - 1) as f64;
+
 impl Parameter {
     /// Reads `n=1000,2000`, `n=log:1..1e6:20` or `n=lin:0..100:11`: values, or so many between two, evenly spread by their
     /// logarithms or by themselves, as whole numbers where both ends are; and `algo=quick,merge`, which are words.
@@ -85,7 +88,7 @@ fn listed(list: &str) -> Result<ParameterValues, String> {
 
 /// Whether this is two numbers with dots between them, and perhaps how many values are wanted.
 fn is_range(word: &str) -> bool {
-    let is_number = |text: &str| number(text).is_ok();
+    let is_number = |text: &str| any_number(text).is_some();
     word.split_once("..").is_some_and(|(low, high)| is_number(low) && high.split(':').all(is_number))
 }
 
@@ -101,8 +104,15 @@ fn no_twice<T: PartialEq>(all: &[T], shown: impl Fn(&T) -> String) -> Result<(),
 }
 
 fn number(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
-    number.ok_or_else(|| format!("{} is no number", quoted(text)))
+    let number: f64 = any_number(text).ok_or_else(|| format!("{} is no number", quoted(text)))?;
+    if number.abs() > MOST_EXACT {
+        return Err(format!("{} is beyond {MOST_EXACT}, up to which whole numbers are exact", quoted(text)));
+    }
+    Ok(number)
+}
+
+fn any_number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 /// `LOW..HIGH:COUNT`.
@@ -148,6 +158,15 @@ mod tests {
         assert_eq!(Parameter::parse("algo=quick, merge").unwrap().words().unwrap(), ["quick", "merge"]);
         assert_eq!(Parameter::parse("algo=x").unwrap().sizes(), None);
         assert_eq!(Parameter::parse("n=1").unwrap().words(), None);
+    }
+
+    #[test]
+    fn sizes_that_would_be_rounded_are_refused() {
+        assert_eq!(numbers("n=9007199254740991"), [9_007_199_254_740_991.0]);
+        for text in ["n=1,9007199254740993", "n=-1e16", "n=lin:0..1e17:3"] {
+            let error = Parameter::parse(text).unwrap_err();
+            assert!(error.ends_with("is beyond 9007199254740991, up to which whole numbers are exact"), "{error}");
+        }
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 
 use super::Error;
-use super::args::{BesideTimeArgs, percentage, whole_number};
+use super::args::{BesideTimeArgs, TimeUnit, duration, percentage, whole_number};
 use super::error::{code_of, escaped};
 use super::input::is_dash;
 use super::perf_compat;
@@ -23,7 +24,7 @@ use crate::files::PartialFile;
 use crate::host::HostFiles;
 use crate::measure::check_command;
 use crate::names::{quoted, shown_path};
-use crate::number::percent;
+use crate::number::{percent, time};
 use crate::sources::perf::CancelToken;
 use crate::text;
 
@@ -37,7 +38,7 @@ use crate::text;
   perfprop bench -P N=1e6 --until 1% -r 300 -- ./sort {N}             as many runs as it takes")]
 // Help has no {n}: clap makes a new line of it.
 pub(super) struct BenchArgs {
-    /// The command; {N} stands for the value of N. Behind each --vs stands another one, which is compared with the first
+    /// The command; {N} stands for the value of N. Behind each --vs stands another one, which is compared with the first. Its standard input is empty (/dev/null) and its output is discarded: to read a file, use a shell, as in sh -c './sort < data{N}'
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
     /// A size and its values, as in N=1e3,1e4, N=log:1..1e6:20 or N=lin:0..100:11; or words, as in algo=quick,merge, each of which makes a command to compare. {N} in the command is replaced by each
@@ -49,7 +50,7 @@ pub(super) struct BenchArgs {
     /// How often each is run before anything is measured
     #[arg(long, short_alias = 'w', value_name = "RUNS", default_value_t = 1, value_parser = whole_number::<u32>(0..=100_000), help_heading = SWEEP)]
     warmup: u32,
-    /// Stop a command at a size once its time is known to this part, as in 2%, after 20 runs at least; --repeat is the most runs
+    /// End the runs of a command at a size once the ± of its time is at most this percentage of it, as in 2%: after 20 runs at the earliest, after --repeat runs at the latest
     #[arg(long, value_name = "PERCENT", value_parser = part, help_heading = SWEEP)]
     until: Option<f64>,
     /// What the shuffled order of runs is drawn by
@@ -60,6 +61,9 @@ pub(super) struct BenchArgs {
     /// Count runs that end with another exit code than 0, too
     #[arg(long, short_alias = 'i', help_heading = MEASURING)]
     ignore_failure: bool,
+    /// The longest that a run may take, in seconds, or with a unit, as in 500ms or 2m: one that takes longer is ended, and the sweep with it, or with --ignore-failure that run alone [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = duration(TimeUnit::Seconds, 1..=86_400_000), help_heading = SWEEP)]
+    timeout: Option<Duration>,
     /// Run this in a shell before the first run with each set of sizes and words; once where several give the same text
     #[arg(long, value_name = "COMMAND", help_heading = AROUND)]
     setup: Option<String>,
@@ -123,6 +127,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Error> {
     progress.clear();
     let swept = swept?;
     print(args, &swept, store.as_ref())?;
+    tell_timed_out(args, &swept);
     end(swept, store.is_some())
 }
 
@@ -143,6 +148,7 @@ fn options(args: &BenchArgs) -> Result<SweepOptions, Error> {
         determinizer: args.statistic,
         seed: args.seed,
         ignores_failure: args.ignore_failure,
+        timeout: args.timeout,
         counter: args.counted.by.counter()?,
         cpu: args.counted.cpu_affinity,
         hooks,
@@ -299,12 +305,30 @@ fn is_wide(args: &BenchArgs, workload: &Workload, part: f64) -> bool {
     samples.len() >= args.repeat as usize && error.is_none_or(|error| error > part)
 }
 
+/// How many runs were ended and left out, of a sweep that went on without them.
+fn tell_timed_out(args: &BenchArgs, swept: &Swept) {
+    let count = swept.progress.timed_out;
+    if let Some(timeout) = args.timeout.filter(|_| count > 0 && args.ignore_failure) {
+        let limit = time(timeout.as_nanos() as f64);
+        let (runs, they) = match count {
+            1 => ("1 run".to_owned(), "it was ended, and is"),
+            _ => (format!("{count} runs"), "they were ended, and are"),
+        };
+        tell(&format!("{runs} took longer than {limit} (--timeout): {they} in no number"));
+    }
+}
+
 /// Says why the sweep ended, if not by itself.
 fn end(swept: Swept, is_kept: bool) -> Result<u8, Error> {
+    let has_any = swept.files.iter().any(|file| !file.workloads.is_empty());
     match (swept.error, swept.signal) {
-        (Some(error), _) => Err(error.into()),
+        (Some(error), _) => {
+            if has_any && is_kept && error.is_of_runs() {
+                say("what was measured until then is kept; the same with --resume goes on");
+            }
+            Err(error.into())
+        }
         (None, Some(signal)) => {
-            let has_any = swept.files.iter().any(|file| !file.workloads.is_empty());
             say(match (has_any, is_kept) {
                 (false, _) => "interrupted: nothing was measured",
                 (true, false) => "interrupted: what was measured until then is above",

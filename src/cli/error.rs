@@ -494,9 +494,10 @@ impl From<SweepError> for Error {
             SweepError::Write(path, source) => Self::Write { path, source },
             SweepError::System(source) => Self::System(source),
             SweepError::NotResumed(error) => Self::Input(error.to_string()),
-            error @ (SweepError::Failed { .. } | SweepError::NotCounted(_) | SweepError::Hook(_)) => {
-                Self::Impossible(error.to_string())
-            }
+            error @ (SweepError::Failed { .. }
+            | SweepError::TimedOut { .. }
+            | SweepError::NotCounted(_)
+            | SweepError::Hook(_)) => Self::Impossible(error.to_string()),
         }
     }
 }

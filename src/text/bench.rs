@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::difference::p_value;
 use super::{column_width, wrapped};
-use crate::bench::{EXIT_CODE, Swept, Variant, VariantComparison, comparisons, determined, quantities, unit};
+use crate::bench::{
+    EXIT_CODE, ProcessStart, StartRole, Swept, Variant, VariantComparison, comparisons, determined, quantities, unit,
+};
 use crate::compare::{MeanRatio, Verdict};
 use crate::cost::samples::{Determinizer, far_off};
 use crate::cost::{TIME, Workload, WorkloadFile, sizes_in_words};
@@ -301,33 +303,33 @@ fn notes(variants: &[Variant], compared: &[VariantComparison]) -> String {
     lines.iter().map(|line| wrapped(line, 0) + "\n").collect()
 }
 
-/// Wider than this part of its value, the time of a start is of no use as a constant.
-const WIDEST_START: f64 = 0.2;
-
-/// What starting a process takes, and how a fit is told, or why it had better not be; `None` where it wasn't measured.
+/// What starting a process takes, and how a fit is told where that is the constant of a model, or why it is not; `None` where
+/// it wasn't measured.
 pub fn process_start(file: &WorkloadFile, path: Option<&str>, determinizer: Determinizer) -> Option<String> {
-    let start = file.header.sweep.as_ref()?.process_start.as_ref()?;
-    let number = determined(determinizer, start.samples.get(TIME)?)?;
+    let ProcessStart { time, role } = ProcessStart::of(file, determinizer)?;
     let unit = unit(TIME);
-    let taken = format!("a process that does nothing takes {}", uncertain(number, &unit));
-    let times = file.workloads.iter().filter_map(|workload| determined(determinizer, workload.samples.get(TIME)?));
-    let shortest = times.map(|found| found.value).fold(f64::INFINITY, f64::min);
-    if number.error.relative_to(number.value).is_none_or(|error| error > WIDEST_START) {
-        return Some(format!("{taken}: too uncertain to be the constant of a model; more runs (-r) tell it better"));
-    }
-    if number.value >= shortest {
-        let shortest = amount(shortest, &unit);
-        return Some(format!(
-            "{taken}, and the command only {shortest}: most of that is its start; measure larger sizes"
-        ));
-    }
-    let model = if file.header.sizes.len() == 1 { "affine" } else { "MODEL" };
-    Some(format!(
-        "{taken}; to have it as the constant of a model:\n      \
-         perfprop fit {} --model {model} --set intercept={:.1}us",
-        path.map_or_else(|| "FILE".into(), shown),
-        number.value / 1e3,
-    ))
+    let taken = format!("a process that does nothing takes {}", uncertain(time, &unit));
+    Some(match role {
+        StartRole::Uncertain => {
+            format!("{taken}: too uncertain to be the constant of a model; more runs (-r) tell it better")
+        }
+        StartRole::MostOfCommand(shortest) => {
+            let shortest = amount(shortest, &unit);
+            format!("{taken}, and the command only {shortest}: most of that is its start; measure larger sizes")
+        }
+        StartRole::Constant { model } => format!(
+            "{taken}, and the likeliest model has that as its constant; to set it:\n      \
+             perfprop fit {} --model '{model}' --set intercept={:.1}us",
+            path.map_or_else(|| "FILE".into(), shown),
+            time.value / 1e3,
+        ),
+        StartRole::OtherConstant { model, interval: (low, high) } => format!(
+            "{taken}; the constant of the likeliest model ({model}) is another one, {} to {}: leave it to the fit",
+            amount(low, &unit),
+            amount(high, &unit)
+        ),
+        StartRole::Untold => taken,
+    })
 }
 
 #[cfg(test)]
@@ -377,8 +379,31 @@ pub(super) mod tests {
     #[test]
     fn two_commands_side_by_side() {
         crate::goldens::assert_golden!("bench", "two_commands", sweep(&two_commands(), Determinizer::Median));
-        let start = process_start(&two_commands().files[0], Some("sort.jsonl"), Determinizer::Mean).unwrap();
-        assert!(start.contains("502 µs ±") && start.ends_with("--model affine --set intercept=502.0us"), "{start}");
+    }
+
+    #[test]
+    fn a_start_is_advised_as_a_constant_only_where_a_fit_finds_it() {
+        let of = |constant: f64, count: usize| {
+            let mut file = two_commands().files.swap_remove(0);
+            let time = |n: usize, run: usize| {
+                let off = [1.0, -1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0][n - 1] * 0.003 + (run as f64 - 2.0) * 0.004;
+                (constant + n as f64 * 1e6) * (1.0 + off)
+            };
+            let workload = |n: usize| Workload {
+                sizes: BTreeMap::from([("n".to_owned(), n as f64)]),
+                samples: BTreeMap::from([(TIME.to_owned(), (0..5).map(|run| time(n, run)).collect())]),
+                order: Vec::new(),
+            };
+            file.workloads = (1..=count).map(workload).collect();
+            process_start(&file, Some("sort.jsonl"), Determinizer::Mean).unwrap()
+        };
+        let same = of(5e5, 8);
+        let command = "\n      perfprop fit sort.jsonl --model 'intercept + coeff * n' --set intercept=502.0us";
+        assert!(same.contains("takes 502 µs ±") && same.ends_with(command), "{same}");
+        let other = of(5e6, 8);
+        assert!(!other.contains("--set") && other.ends_with("ms: leave it to the fit"), "{other}");
+        let few = of(5e5, 2);
+        assert!(few.starts_with("a process that does nothing takes 502 µs ±") && !few.contains(':'), "{few}");
     }
 
     #[test]

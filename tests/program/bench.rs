@@ -292,3 +292,38 @@ fn what_can_not_be_written_is_refused_before_anything_runs() {
         assert!(said.contains(words) && !folder.join("ran").exists(), "{said}");
     }
 }
+
+#[test]
+fn a_run_that_takes_too_long_ends_the_sweep_or_is_left_out() {
+    let folder = Folder::new().with("stop", "");
+    // The third run hangs while there is a file `stop`.
+    let script = "echo >> runs; test -e stop && test $(wc -l < runs) = 3 && exec sleep 600; : {n}";
+    let all = |more: &[&'static str]| {
+        let sweep = ["-P", "n=1,2", "-r", "2", "--warmup", "0", "-o", "s.jsonl", "--timeout"];
+        [&sweep[..], more, &["--", "sh", "-c", script]].concat()
+    };
+    let (_, said) = ended(&folder, &all(&["300ms"]), 125);
+    assert!(said.contains("what was measured until then is kept; the same with --resume goes on"), "{said}");
+    let words = "took longer than 300 ms and was ended: give it more with --timeout, or go on without such runs";
+    assert!(said.contains(words) && said.contains("a run at n="), "{said}");
+    assert_eq!(places(&folder, &["s.jsonl"]), [0, 1]);
+    fs::remove_file(folder.join("stop")).unwrap();
+    ended(&folder, &all(&["10m", "--resume"]), 0);
+    assert_eq!(places(&folder, &["s.jsonl"]), [0, 1, 2, 3]);
+    let folder = Folder::new().with("stop", "");
+    let (_, said) = ended(&folder, &all(&["300ms", "--ignore-failure"]), 0);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("1 run took longer than 300 ms (--timeout): it was ended, and is in no number"), "{said}");
+    assert_eq!(places(&folder, &["s.jsonl"]), [0, 1, 3]);
+}
+
+#[test]
+fn help_says_what_commands_read_and_when_runs_end() {
+    let folder = Folder::new();
+    let (help, _) = ended(&folder, &["--help"], 0);
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        help.contains("Its standard input is empty (/dev/null)") && help.contains("at most this percentage"),
+        "{help}"
+    );
+}

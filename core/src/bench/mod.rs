@@ -14,6 +14,7 @@ mod hooks;
 mod interruptible;
 mod parameter;
 mod precision;
+mod process_start;
 mod runner;
 mod said;
 mod store;
@@ -22,6 +23,7 @@ mod sweep;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use closures::{ClosureBench, PairedChange, paired, timer_latency};
 pub use comparison::{VariantComparison, comparisons, nanoseconds, quantities, unit};
@@ -31,6 +33,7 @@ pub use hooks::{HookFailure, HookKind, Hooks};
 pub use interruptible::{CommandEnd, output_until_signal, run_until_signal};
 pub use parameter::{Parameter, ParameterValues, SizeValue};
 pub use precision::{LEAST_RUNS, determined, error_of_median};
+pub use process_start::{ProcessStart, StartRole};
 pub use runner::{CPU_TIMES, Ran, RunOnce, Runner, SIGNAL_PATIENCE};
 pub use store::{EXIT_CODE, NotResumed, NotResumedReason, PreviousSweep, SweepStore};
 pub use sweep::{SweepProgress, Swept, sweep};
@@ -38,6 +41,7 @@ pub use sweep::{SweepProgress, Swept, sweep};
 use crate::cost::samples::Determinizer;
 use crate::measure;
 use crate::names::{quoted, shown, shown_path};
+use crate::number::time;
 use crate::sources::Counter;
 
 /// What is run.
@@ -59,8 +63,10 @@ pub struct SweepOptions {
     pub determinizer: Determinizer,
     /// What the order of runs is drawn by.
     pub seed: u64,
-    /// Whether a run counts that ends with another exit code than 0.
+    /// Whether a run counts that ends with another exit code than 0, and the sweep goes on after one that took too long.
     pub ignores_failure: bool,
+    /// The longest that a run may take; as long as it wants if `None`.
+    pub timeout: Option<Duration>,
     /// What counts: this machine, or a model.
     pub counter: Counter,
     /// The CPU that commands are kept on.
@@ -136,6 +142,15 @@ pub enum SweepError {
         /// How it ended.
         exit: String,
     },
+    /// A run took longer than it may, and was ended.
+    TimedOut {
+        /// The command with its sizes.
+        command: String,
+        /// The sizes, in words.
+        sizes: String,
+        /// The longest that a run may take.
+        timeout: Duration,
+    },
     /// An event wasn't counted.
     NotCounted(String),
     /// A command around runs failed.
@@ -148,6 +163,13 @@ pub enum SweepError {
     System(io::Error),
 }
 
+impl SweepError {
+    /// Whether a run ended the sweep, or what runs around it, so that it can go on from there.
+    pub fn is_of_runs(&self) -> bool {
+        matches!(self, Self::Failed { .. } | Self::TimedOut { .. } | Self::Hook(_))
+    }
+}
+
 impl fmt::Display for SweepError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -156,6 +178,12 @@ impl fmt::Display for SweepError {
                 let at = if sizes.is_empty() { String::new() } else { format!(" at {sizes}") };
                 write!(f, "the command {exit}{at}: mend it, or count such runs as well (--ignore-failure)")?;
                 write!(f, "\n      {}", shown(command))
+            }
+            Self::TimedOut { command, sizes, timeout } => {
+                let at = if sizes.is_empty() { String::new() } else { format!(" at {sizes}") };
+                let limit = time(timeout.as_nanos() as f64);
+                write!(f, "a run{at} took longer than {limit} and was ended: give it more with --timeout")?;
+                write!(f, ", or go on without such runs (--ignore-failure)\n      {}", shown(command))
             }
             Self::NotCounted(event) => {
                 write!(f, "{} could not be counted: leave it out, or see perfprop check", shown(event))
@@ -190,6 +218,7 @@ mod tests {
                 determinizer: Determinizer::Median,
                 seed: 1,
                 ignores_failure: false,
+                timeout: None,
                 counter: Counter::Kernel,
                 cpu: None,
                 hooks: Hooks { prepare: prepare.map(str::to_owned), ..Hooks::default() },

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::Receiver;
-use nix::libc::SIGTERM;
 
 use super::conditions::ConditionWatch;
 use super::design::{Sizes, Variant, command_at, order, points, shell_text, variants};
@@ -39,6 +38,8 @@ pub struct SweepProgress {
     pub saved: usize,
     /// Runs that an earlier sweep had done.
     pub resumed: usize,
+    /// Runs that took longer than they may: they were ended, and nothing of them is kept.
+    pub timed_out: usize,
 }
 
 /// A sweep, and how it ended.
@@ -194,7 +195,7 @@ impl<'a> Sweep<'a> {
             if starts.remove(&round) {
                 self.measure_start(round)?;
             }
-            let counts = self.run(cell)?;
+            let Some(counts) = self.run(cell)? else { continue };
             keep(&mut self.files[variant].workloads[point], run, counts);
             if self.saved_at.elapsed() >= WRITES && self.store.is_some_and(SweepStore::is_replaceable) {
                 self.save()?;
@@ -233,7 +234,7 @@ impl<'a> Sweep<'a> {
 
     /// Measures what starting a process takes, as everything else is measured.
     fn measure_start(&mut self, round: u32) -> Result<(), UnfinishedSweep> {
-        let (counts, _) = self.measure(&[NOTHING.to_owned()])?;
+        let Some((counts, _)) = self.measure(&[NOTHING.to_owned()])? else { return Ok(()) };
         let lacking = self.files.iter_mut().filter(|file| !has_start(file, round));
         for sweep in lacking.filter_map(|file| file.header.sweep.as_mut()) {
             let empty = Workload { sizes: BTreeMap::new(), samples: BTreeMap::new(), order: Vec::new() };
@@ -242,12 +243,12 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// Runs a cell's command, with what has to run before it.
-    fn run(&mut self, cell: usize) -> Result<BTreeMap<String, f64>, UnfinishedSweep> {
+    /// Runs a cell's command, with what has to run before it; `None` where it took too long and the sweep goes on without it.
+    fn run(&mut self, cell: usize) -> Result<Option<BTreeMap<String, f64>>, UnfinishedSweep> {
         let (variant, point) = self.place(cell);
         self.begin(variant, point)?;
         let command = command_at(&self.variants[variant], &self.points[point]);
-        let (mut counts, exit) = self.measure(&command)?;
+        let Some((mut counts, exit)) = self.measure(&command)? else { return self.timed_out(&command, point) };
         let runs = self.files[variant].header.sweep.as_ref().and_then(|sweep| sweep.runs.as_ref());
         let has_codes = runs.is_some_and(|runs| runs.ignores_failure);
         if self.options.ignores_failure || has_codes {
@@ -260,7 +261,18 @@ impl<'a> Sweep<'a> {
             let sizes = sizes_in_words(&numbers(&self.points[point]));
             return Err(SweepError::Failed { command: command.join(" "), sizes, exit: exit.told() }.into());
         }
-        Ok(counts)
+        Ok(Some(counts))
+    }
+
+    /// What becomes of the sweep after a run that was ended, as it took too long.
+    fn timed_out<T>(&mut self, command: &[String], point: usize) -> Result<Option<T>, UnfinishedSweep> {
+        self.progress.timed_out += 1;
+        if self.options.ignores_failure {
+            return Ok(None);
+        }
+        let sizes = sizes_in_words(&numbers(&self.points[point]));
+        let timeout = self.options.timeout.unwrap_or_default();
+        Err(SweepError::TimedOut { command: command.join(" "), sizes, timeout }.into())
     }
 
     /// Runs what has to run before a run.
@@ -291,22 +303,25 @@ impl<'a> Sweep<'a> {
         ends.into_iter().find(Result::is_err).unwrap_or(Ok(()))
     }
 
-    fn measure(&mut self, command: &[String]) -> Result<(BTreeMap<String, f64>, Exit), UnfinishedSweep> {
+    /// What a run took, and how it ended; `None` where perfprop ended it, as it took too long.
+    fn measure(&mut self, command: &[String]) -> Result<Option<(BTreeMap<String, f64>, Exit)>, UnfinishedSweep> {
         if let Some(signal) = pending_end(self.signals) {
             return Err(Unfinished::Signal(signal));
         }
-        let once = RunOnce { argv: command, folder: None, timeout: None };
-        let (counts, exit) = match self.runner.run(once, self.signals, &mut || {})? {
+        let once = RunOnce { argv: command, folder: None, timeout: self.options.timeout };
+        let measured = match self.runner.run(once, self.signals, &mut || {})? {
             Ran::Interrupted(signal) => return Err(Unfinished::Signal(signal)),
-            Ran::Whole { counts, exit } => (counts, exit),
-            // It has no time to keep to.
-            Ran::TimedOut => (BTreeMap::new(), Exit::Signal(SIGTERM)),
+            Ran::Whole { counts, exit } => Some((counts, exit)),
+            Ran::TimedOut => None,
         };
-        let used = CPU_TIMES.iter().map(|name| counts.get(*name).map(|time| *time as u64)).sum::<Option<u64>>();
+        // How long one that was ended used a CPU isn't known.
+        let used = measured.as_ref().and_then(|(counts, _)| {
+            CPU_TIMES.iter().map(|name| counts.get(*name).map(|time| *time as u64)).sum::<Option<u64>>()
+        });
         self.conditions.after_run(used.map(CpuNs));
         self.progress.done += 1;
         (self.on_run)(self.progress);
-        Ok((counts, exit))
+        Ok(measured)
     }
 
     /// Notes the conditions until now, and writes the files, if something was measured.
@@ -413,6 +428,7 @@ mod tests {
             determinizer: Determinizer::Median,
             seed: 1,
             ignores_failure: false,
+            timeout: None,
             counter: Counter::Kernel,
             cpu: None,
             hooks: Hooks::default(),
@@ -423,7 +439,7 @@ mod tests {
         // Of each round that has a run, it and a start.
         let (all, needed) = (2 + 2 * (LEAST_RUNS + 10), 2 + 2 * LEAST_RUNS);
         assert_eq!((seen[0], seen.len()), ((1, all), needed));
-        let SweepProgress { done, of, saved, resumed } = swept.progress;
+        let SweepProgress { done, of, saved, resumed, .. } = swept.progress;
         assert_eq!((done, of, saved, resumed), (needed, needed, 10, 0));
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn milliseconds() -> impl Fn(&str) -> Result<u64, String> + Clone {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeUnit {
     Milliseconds,
-    #[cfg(any(feature = "history", test))]
+    #[cfg(any(feature = "bench", test))]
     Seconds,
 }
 
@@ -43,7 +43,7 @@ impl TimeUnit {
     const fn in_ms(self) -> u64 {
         match self {
             Self::Milliseconds => 1,
-            #[cfg(any(feature = "history", test))]
+            #[cfg(any(feature = "bench", test))]
             Self::Seconds => 1000,
         }
     }
@@ -51,7 +51,7 @@ impl TimeUnit {
     const fn name(self) -> &'static str {
         match self {
             Self::Milliseconds => "milliseconds",
-            #[cfg(any(feature = "history", test))]
+            #[cfg(any(feature = "bench", test))]
             Self::Seconds => "seconds",
         }
     }

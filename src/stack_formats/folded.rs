@@ -1,5 +1,7 @@
-//! Reads and writes folded stacks, `main;f;g 12`. The number behind the last blank is the weight of the path.
+//! Reads and writes folded stacks, `main;f;g 12`. The number behind the last blank is the weight of the path. A `;` within a
+//! name is `\x3b`.
 
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 use super::error::{Fault, FaultKind};
@@ -33,7 +35,7 @@ pub(super) fn read<R: Read>(lines: &mut InputLines<R>, tree: &mut Tree, options:
         }
         let (path, count) = split(line).ok_or_else(|| Fault::at(number, FaultKind::NoCount))?;
         let path = String::from_utf8_lossy(path);
-        let frames: Vec<FrameId> = path.split(';').map(|name| tree.frame(&Frame::function(name))).collect();
+        let frames: Vec<FrameId> = path.split(';').map(|name| tree.frame(&Frame::function(&unescape(name)))).collect();
         tree.stack(stacks, frames, event, Amount { samples: count, weight: count });
     }
 }
@@ -137,14 +139,46 @@ fn children(tree: &Tree, parent: NodeId, start: usize) -> Vec<PendingPart> {
     items
 }
 
-/// A name that is one frame of one line wherever it is read.
+/// What stands for the sign between names within one, and for a backslash in front of what would be read as either.
+const SEMICOLON: &str = r"\x3b";
+const BACKSLASH: &str = r"\x5c";
+
+/// A name that is one frame of one line wherever it is read, and another one than any other name.
 fn escape(name: &str) -> String {
-    shown(name).replace(';', ":")
+    let literal = shown(name).replace(BACKSLASH, r"\x5cx5c").replace(SEMICOLON, r"\x5cx3b");
+    literal.replace(';', SEMICOLON)
+}
+
+/// The name that was escaped. Other escapes, which stand for what a terminal must not get, stay.
+fn unescape(name: &str) -> Cow<'_, str> {
+    if !name.contains(r"\x") {
+        return Cow::Borrowed(name);
+    }
+    let (mut out, mut rest) = (String::with_capacity(name.len()), name);
+    while let Some(place) = rest.find('\\') {
+        out += &rest[..place];
+        rest = &rest[place..];
+        let known = [(SEMICOLON, ';'), (BACKSLASH, '\\')].into_iter();
+        let found = known.filter_map(|(escape, sign)| Some((rest.strip_prefix(escape)?, sign))).next();
+        let (behind, sign) = found.unwrap_or((&rest[1..], '\\'));
+        out.push(sign);
+        rest = behind;
+    }
+    Cow::Owned(out + rest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_stay_apart_and_are_read_back() {
+        let names = ["a;b", "a:b", r"a\x3bb", r"a\x5cx3bb", r"a\;b", r"\", r"a\x41", "é;"];
+        let escaped = names.map(escape);
+        assert!(escaped.iter().all(|name| !name.contains(';')), "{escaped:?}");
+        assert_eq!(escaped[0], r"a\x3bb");
+        assert_eq!(escaped.each_ref().map(|name| unescape(name)), names);
+    }
 
     #[test]
     fn stacks_with_two_counts_each_are_told_from_names_with_numbers() {

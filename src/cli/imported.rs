@@ -79,7 +79,7 @@ pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<
             return Ok(code_of(signal));
         }
     } else {
-        Stream::stdout().print_folded(&text::stacks(&tree, &quality, "", args.corrections.confidence))?;
+        Stream::stdout().print_folded(&text::stacks(&tree, &quality, "", args.corrections.confidence, None))?;
     }
     Ok(code)
 }

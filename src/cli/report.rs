@@ -35,8 +35,8 @@ pub(super) fn print(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> 
     if let Some((recorded, replayed)) = &mut profile {
         let (tree, quality) = profile_of(args, (*recorded, replayed), start(&monitor), until);
         let target = setup.header.target.selection();
-        out.print_folded(&after_blank(&text::stacks(tree, quality, &target, monitor.confidence())))?;
-        out.print_folded(&text::little_sampled(tree, &monitor))?;
+        let little = text::LittleSampled::of(tree, &monitor);
+        out.print_folded(&after_blank(&text::stacks(tree, quality, &target, monitor.confidence(), little)))?;
     }
     let regions = recording.regions_between(start(&monitor), until);
     out.print_folded(&after_blank(&text::regions(&regions, monitor.header(), monitor.confidence())))?;

@@ -197,7 +197,8 @@ impl LiveProfile {
         let mut gathered = gathering.look();
         gathered.show(ProfileSpan::Run, monitor.now());
         let target = monitor.header().target.selection();
-        let functions = text::stacks(gathered.tree(), gathered.quality(), &target, monitor.confidence());
-        format!("\n{functions}{}", text::little_sampled(gathered.tree(), monitor))
+        let little = text::LittleSampled::of(gathered.tree(), monitor);
+        let functions = text::stacks(gathered.tree(), gathered.quality(), &target, monitor.confidence(), little);
+        format!("\n{functions}")
     }
 }

@@ -70,7 +70,7 @@ pub use regressions::{
 #[cfg(feature = "history")]
 pub(crate) use regressions::{half_part, left};
 pub use repeats::{Repeats, Repetition};
-pub use stacks::{little_sampled, stacks};
+pub use stacks::{LittleSampled, stacks};
 #[cfg(feature = "history")]
 pub use steps::{json_steps, steps};
 pub use summary::{Digits, SummaryLayout, interval, interval_heading, summary};

@@ -22,11 +22,21 @@ const LEAST_CALLER: f64 = 0.05;
 /// For each sampled event its samples, how far their stacks go, what has gone missing, and the functions in which most
 /// of it was, each with the interval of its share; then what is to be known of the stacks. `target` says what was
 /// measured, as in [`StackQuality::findings`].
-pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str, confidence: Confidence) -> String {
+///
+/// `little` says of which event the samples stand for a part of the CPU time only.
+pub fn stacks(
+    tree: &Tree,
+    quality: &StackQuality,
+    target: &str,
+    confidence: Confidence,
+    little: Option<LittleSampled>,
+) -> String {
     let mut out = String::new();
     let sampled: Vec<_> = tree.event_ids().filter(|event| !tree.event_of(*event).is_of_calls()).collect();
     for &event in &sampled {
-        out += &format!("{}\n", title(tree, quality, event, sampled.len()));
+        let little = little.filter(|little| little.event == event);
+        out += &format!("{}\n", title(tree, quality, event, (sampled.len(), little)));
+        out += &little.map_or_else(String::new, |_| of_that_part(confidence));
         out += &match tree.event_of(event).name == OFF_CPU {
             true => waits(tree, event),
             false => functions(tree, quality, event, confidence),
@@ -41,22 +51,40 @@ pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str, confidence: Con
     out
 }
 
-/// That samples stand for little of the CPU time that passed, where they do.
-pub fn little_sampled(tree: &Tree, monitor: &Monitor) -> String {
-    let of_event = |event: EventId| {
-        let (name, weight) = (&tree.event_of(event).name, tree.total(event).weight);
-        monitor.little_sampled(name, CpuNs(weight), monitor.shown_time())
-    };
-    let Some(part) = tree.event_ids().find_map(of_event) else { return String::new() };
-    let part = share(part);
+/// Samples that stand for little of the CPU time that passed.
+#[derive(Clone, Copy, Debug)]
+pub struct LittleSampled {
+    event: EventId,
+    /// The part of the CPU time.
+    part: f64,
+}
+
+impl LittleSampled {
+    /// The first event of a run whose samples stand for little; `None` if there is none.
+    pub fn of(tree: &Tree, monitor: &Monitor) -> Option<Self> {
+        tree.event_ids().find_map(|event| {
+            let (name, weight) = (&tree.event_of(event).name, tree.total(event).weight);
+            let part = monitor.little_sampled(name, CpuNs(weight), monitor.shown_time())?;
+            Some(Self { event, part })
+        })
+    }
+}
+
+/// What shares are of where samples stand for a part of the CPU time.
+fn of_that_part(confidence: Confidence) -> String {
     format!(
-        "samples stand for {part} of the CPU time, and shares are of that part: threads that end sooner than they are sampled have none; -F takes more samples\n"
+        "shares and their {confidence} CI are of that part only: threads that end sooner than they are sampled have no samples; -F takes more\n"
     )
 }
 
 /// The samples of one of so many events:
-/// `cpu-clock: 1500 samples with call stacks, 99.9% complete, 0.1% cut (2 stacks cut)`.
-fn title(tree: &Tree, quality: &StackQuality, event: EventId, events: usize) -> String {
+/// `cpu-clock: 1500 samples with call stacks, of 50.0% of the CPU time, 99.9% complete, 0.1% cut (2 stacks cut)`.
+fn title(
+    tree: &Tree,
+    quality: &StackQuality,
+    event: EventId,
+    (events, little): (usize, Option<LittleSampled>),
+) -> String {
     let total = tree.total(event);
     let name = shown(&tree.event_of(event).name).into_owned();
     let counted = match tree.event_of(event).measure {
@@ -77,7 +105,8 @@ fn title(tree: &Tree, quality: &StackQuality, event: EventId, events: usize) -> 
         _ => quality.losses,
     });
     let reach = reach.map_or_else(String::new, |reach| format!(", {reach}"));
-    format!("{name}: {counted}{reach}{missing}")
+    let part = little.map_or_else(String::new, |little| format!(", of {} of the CPU time", share(little.part)));
+    format!("{name}: {counted}{part}{reach}{missing}")
 }
 
 /// A line of heads, and one for each function: what was sampled in it alone, how far that may be off, and with what it
@@ -265,7 +294,8 @@ mod tests {
             tree.stack(place, [frame], event, Amount { samples: 0, weight });
         }
         let titles = |origin| -> Vec<String> {
-            let text = stacks(&tree, &StackQuality { origin, ..StackQuality::default() }, "", Confidence::DEFAULT);
+            let text =
+                stacks(&tree, &StackQuality { origin, ..StackQuality::default() }, "", Confidence::DEFAULT, None);
             let titles = text.lines().filter(|line| line.contains(": "));
             titles.map(str::to_owned).collect()
         };
@@ -275,7 +305,20 @@ mod tests {
         assert_eq!(modelled[1], "objects: 102k with all calls, modelled");
     }
 
+    #[test]
+    fn a_part_of_the_cpu_time_stands_beside_the_number_of_samples() {
+        let mut tree = Tree::new(TreeOptions::default());
+        let (place, frame) = (tree.sampled(), tree.frame(&Frame::function("f")));
+        let event = tree.event(&ProfileEvent::new("cpu-clock", SampleMeasure::Samples));
+        tree.stack(place, [frame], event, Amount { samples: 500, weight: 500 });
+        let little = Some(LittleSampled { event, part: 0.5 });
+        let text = stacks(&tree, &StackQuality::default(), "-a", Confidence::DEFAULT, little);
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines[0].starts_with("cpu-clock: 500 samples with call stacks, of 50.0% of the CPU time"), "{text}");
+        assert!(lines[1].starts_with("shares and their 95% CI are of that part only"), "{text}");
+    }
+
     fn stacks_of(tree: &Tree) -> String {
-        stacks(tree, &StackQuality::default(), "-a", Confidence::DEFAULT)
+        stacks(tree, &StackQuality::default(), "-a", Confidence::DEFAULT, None)
     }
 }

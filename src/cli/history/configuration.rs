@@ -2,16 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::super::Error;
+use super::super::args::{TimeUnit, duration};
 use super::super::text_input::in_file;
 use crate::files;
 use crate::history::{BenchCommand, CONFIGURATION, HistoryPlan};
 use crate::tui::{Complaint, unknown};
+
+/// The limits of a run's time that are taken, in milliseconds.
+pub(super) const LIMITS_MS: RangeInclusive<u64> = 0..=86_400_000;
 
 /// The file as it stands.
 #[derive(Default, Deserialize)]
@@ -29,9 +34,27 @@ struct HistoryTable {
     events: Vec<String>,
     #[serde(default)]
     keep: Vec<PathBuf>,
-    timeout: Option<u32>,
+    timeout: Option<Limit>,
     #[serde(default)]
     bench: BTreeMap<String, String>,
+}
+
+/// The longest that a run may take: a number of seconds, or a text as `--timeout` takes it.
+#[derive(Deserialize)]
+#[serde(try_from = "toml::Value")]
+struct Limit(Duration);
+
+impl TryFrom<toml::Value> for Limit {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Self, String> {
+        let text = match value {
+            toml::Value::String(text) => text,
+            toml::Value::Integer(seconds) => seconds.to_string(),
+            other => other.to_string(),
+        };
+        duration(TimeUnit::Seconds, LIMITS_MS)(&text).map(Self).map_err(|error| format!("timeout: {error}"))
+    }
 }
 
 /// What `perfprop.toml` in a folder says; nothing where there is none.
@@ -46,7 +69,7 @@ pub(super) fn plan_of_folder(folder: &Path) -> Result<HistoryPlan, Error> {
     let HistoryTable { build, events, keep, timeout, bench } = file.history;
     let bench = bench.iter().map(|(name, command)| BenchCommand::new(name, command));
     let benches = bench.collect::<Result<_, _>>().map_err(|error| in_file(&path, error))?;
-    let timeout = timeout.map(|seconds| Duration::from_secs(seconds.into()));
+    let timeout = timeout.map(|Limit(time)| time);
     Ok(HistoryPlan { build, events, benches, keep, timeout })
 }
 
@@ -81,10 +104,16 @@ mod tests {
         assert_eq!((plan.build.as_deref(), plan.keep), (Some("make"), vec![PathBuf::from("data")]));
         assert_eq!(plan.timeout, Some(Duration::from_secs(60)));
         assert_eq!(plan.benches[0].argv, ["./b", "1"]);
+        for (text, ms) in [("\"2m\"", 120_000), ("\"500ms\"", 500), ("\"90\"", 90_000), ("0", 0)] {
+            fs::write(folder.join(CONFIGURATION), format!("[history]\ntimeout = {text}\n")).unwrap();
+            assert_eq!(plan_of_folder(&folder).unwrap().timeout, Some(Duration::from_millis(ms)), "{text}");
+        }
         for (text, expected) in [
             ("[history]\nbild = 1\n", "perfprop.toml:2:1: unknown key \"bild\"; did you mean \"build\"?"),
             ("[history]\nbuild = 1\n", "perfprop.toml:2:9: invalid type: integer `1`, expected a string"),
             ("[history]\nbuild = \n", "perfprop.toml:2:9: "),
+            ("[history]\ntimeout = \"2 weeks\"\n", "timeout: give seconds from 0 to 86400, or a time with a unit"),
+            ("[history]\ntimeout = -1\n", "timeout: give seconds from 0 to 86400"),
         ] {
             fs::write(folder.join(CONFIGURATION), text).unwrap();
             let Err(Error::Input(told)) = plan_of_folder(&folder) else { panic!("{text}") };

@@ -12,7 +12,7 @@ use super::super::progress::ProgressLine;
 use super::super::signals::listen;
 use super::super::stream::say;
 use super::bisect;
-use super::configuration::plan_of_folder;
+use super::configuration::{LIMITS_MS, plan_of_folder};
 use super::failures::tell_failures;
 use super::{PROJECT, ProjectArgs, cache_folder, of_git, of_history, of_plan, project_name};
 use crate::history::{
@@ -87,7 +87,7 @@ pub(super) struct MeasuredArgs {
     keep: Vec<PathBuf>,
     /// The longest that a run of a benchmark may take, in seconds, or with a unit, as in `500ms` or `2m`: one that takes longer is
     /// ended, and the benchmark has no result of the commit; 0 sets no limit [default: 600]
-    #[arg(long, value_name = "TIME", value_parser = duration(TimeUnit::Seconds, 0..=86_400_000), help_heading = RUNS)]
+    #[arg(long, value_name = "TIME", value_parser = duration(TimeUnit::Seconds, LIMITS_MS), help_heading = RUNS)]
     timeout: Option<Duration>,
     #[command(flatten, next_help_heading = MEASURED)]
     counted: BesideTimeArgs,

@@ -269,7 +269,7 @@ impl FindingText<'_> {
 
     fn rotation_beats(&self, f: &mut fmt::Formatter<'_>, least: f64, most: f64) -> fmt::Result {
         let remedy = match self.monitor.header().modelled {
-            Some(_) => "Try more --counters, or fewer events",
+            Some(_) => "Try more counters (--counters), or fewer events",
             None => "Try --schedule user, or fewer hardware events",
         };
         write!(
@@ -304,7 +304,7 @@ impl FindingText<'_> {
     /// What takes counters away from one another: emulated ones are shared by events of any kind.
     fn fewer(&self) -> &'static str {
         match self.monitor.header().rotated_by {
-            Some(RotatedBy::Emulated { .. }) => "fewer events or a larger --counters",
+            Some(RotatedBy::Emulated { .. }) => "fewer events, or more counters (--counters)",
             _ => "fewer hardware events",
         }
     }

@@ -381,6 +381,19 @@ fn cpu_bound_is_who_computes_and_not_many_that_mostly_wait() {
 }
 
 #[test]
+fn a_program_that_waits_for_a_cpu_now_and_then_is_bound_by_cpus() {
+    let compiler = Made { parts: [0.85, 0.14, 0.0], ..thread(7, "cc1", 0.85, &[('R', "", 99), ('S', "pipe_read", 1)]) };
+    let told = Scenario::of(vec![compiler.clone()]).text(DiagnosisRule::CpuBound);
+    let wanted = "CPU-bound: 0.85 of 2 CPUs are used, 100% in cc1; \
+                  it waits for a CPU for 14% of the time in which it could run";
+    assert_eq!(told, wanted);
+    // Had it waited for something else, it would not be.
+    let waits = Made { parts: [0.85, 0.0, 0.0], ..compiler };
+    let found = Scenario::of(vec![waits]).found();
+    assert!(found.iter().all(|one| one.rule != DiagnosisRule::CpuBound), "{found:?}");
+}
+
+#[test]
 fn work_that_is_uneven_is_told() {
     let worker =
         |tid, cpu, locked| thread(tid, "omp", cpu, &[('R', "", 100 - locked), ('S', "futex_wait_queue", locked)]);

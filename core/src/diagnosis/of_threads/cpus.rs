@@ -14,8 +14,10 @@ use crate::threads::ThreadUse;
 const IMBALANCE: (f64, f64, f64) = (0.9, 0.3, 0.02);
 /// How many others there are at least.
 const LEAST_OTHERS: usize = 2;
-/// The part of CPUs from which on a program is bound by them, and threads are short of them.
+/// The part of CPUs, used or waited for, from which on a program is bound by them.
 const CPU_BOUND: f64 = 0.9;
+/// The part of the time in which a program could run that it waits for a CPU at least where that is told.
+const WAITED: f64 = 0.05;
 /// The part of its time in which a thread that computes runs or could: others wait for something else, too.
 const COMPUTES: f64 = 0.8;
 /// How many threads could run and have no CPU on average where that is told, and what part of those that could.
@@ -132,18 +134,31 @@ impl Evidence<'_> {
         let most = if hot.is_empty() { busiest_name(uses, all) } else { hot };
         let text = match is_machine {
             true => format!("CPU-bound: {all:.2} of {:.0} CPUs are busy{most}", self.cpus),
-            false => format!("CPU-bound: {all:.2} of {:.0} CPUs are used{most}", self.cpus),
+            false => format!("CPU-bound: {all:.2} of {:.0} CPUs are used{most}{}", self.cpus, self.waited(uses)),
         };
-        let why = format!("CPU time {}; reported from {least:.1} CPUs", over(uses));
+        let counted = if is_machine { "CPU time" } else { "CPU time and time ready for a CPU" };
+        let why = format!("{counted} {}; reported from {least:.1} CPUs", over(uses));
         Some(Said { text, why, sure: if is_machine { BUSY } else { SUMMED }.into() })
+    }
+
+    /// `; it waits for a CPU for 14% of the time in which it could run`; nothing where that is told by itself, or little.
+    fn waited(&self, uses: &ThreadUses<'_>) -> String {
+        let waiting = ready(uses);
+        let part = waiting / (waiting + self.running);
+        if part < WAITED || self.cpu_wait().is_some() {
+            return String::new();
+        }
+        format!("; it waits for a CPU for {:.0}% of the time in which it could run", 100.0 * part)
     }
 }
 
-/// The CPUs that threads were on which do nothing but compute, with those that ended before a check saw them.
+/// The CPUs that threads were on, or ready for, which do nothing but compute, with those that ended before a check saw
+/// them.
 fn computing(uses: &ThreadUses<'_>) -> f64 {
     let seen: f64 = uses.all().map(|thread| thread.cpu).sum();
-    let computes = |thread: &&ThreadUse<'_>| thread.cpu + thread.ready().unwrap_or(0.0) >= COMPUTES * thread.lived;
-    uses.all().filter(computes).map(|thread| thread.cpu).sum::<f64>() + (uses.cpus - seen).max(0.0)
+    let wants = |thread: &ThreadUse<'_>| thread.cpu + thread.ready().unwrap_or(0.0);
+    let computes = |thread: &&ThreadUse<'_>| wants(thread) >= COMPUTES * thread.lived;
+    uses.all().filter(computes).map(|thread| wants(&thread)).sum::<f64>() + (uses.cpus - seen).max(0.0)
 }
 
 /// `, 93% in xz`: the name of the threads with most CPU time, with those that have ended.

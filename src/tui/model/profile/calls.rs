@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::shape::{PathTree, TreeNode};
+use super::functions::{FunctionRow, functions};
+use super::shape::{PathTree, Shape, TreeNode};
 use crate::events::Unit;
 use crate::names::{short_name, shown};
 use crate::profile::{
@@ -63,6 +64,8 @@ pub(in crate::tui) struct FrameLabel {
     pub(in crate::tui) may_join: bool,
     /// Whether it is a named region, which counts calls.
     pub(in crate::tui) is_region: bool,
+    /// Whether it is a process or a thread.
+    pub(super) is_process: bool,
     /// Hash that is the same for all frames of the module, and for all of the name.
     pub(in crate::tui) module_hash: u32,
     pub(in crate::tui) name_hash: u32,
@@ -82,6 +85,7 @@ impl FrameLabel {
             is_entry: frame.kind == FrameKind::Function && is_runtime_entry(frame.name),
             may_join: matches!(frame.kind, FrameKind::Function | FrameKind::Process),
             is_region: frame.kind == FrameKind::Region,
+            is_process: frame.kind == FrameKind::Process,
             module_hash: hash(if frame.kind == FrameKind::Region { frame.name } else { frame.module }),
             name_hash: hash(frame.name),
         }
@@ -308,6 +312,11 @@ impl SampledTree {
     pub(super) fn is_waker(&self, frame: FrameIndex) -> bool {
         let FrameLabel { name, module, .. } = self.label(frame);
         module == OFF_CPU && name.starts_with(WOKEN_BY)
+    }
+
+    /// The functions below a node, in the order of the list.
+    pub(super) fn functions(&self, shape: &Shape, root: TreeNode, before: &[FunctionRow]) -> Vec<FunctionRow> {
+        functions(shape, root, before, |frame| self.is_waker(frame), |frame| self.label(frame).is_process)
     }
 
     pub(in crate::tui) fn label(&self, frame: FrameIndex) -> &FrameLabel {

@@ -96,16 +96,17 @@ impl SumList {
 }
 
 /// The functions below a node, those with most of their own first; `before` is how they stood. Who woke a thread is no
-/// function: its time is that of what was waited for.
+/// function: its time is that of what was waited for. Nor is a process or a thread.
 pub(super) fn functions(
     shape: &Shape,
     root: TreeNode,
     before: &[FunctionRow],
     is_waker: impl Fn(FrameIndex) -> bool,
+    is_process: impl Fn(FrameIndex) -> bool,
 ) -> Vec<FunctionRow> {
     // The root of all is no function.
     let all = sums(shape, root, before, |frame| frame, is_waker);
-    all.into_iter().filter(|function| function.frame != 0).collect()
+    all.into_iter().filter(|function| function.frame != 0 && !is_process(function.frame)).collect()
 }
 
 /// The sums of modules, which frames have by number, in the same order. What stands in none, such as the frame of a
@@ -256,17 +257,17 @@ mod tests {
 
     #[test]
     fn a_sample_counts_once_for_a_function_however_often_it_stands_on_its_path() {
-        let functions = functions(&shape(), 0, &[], |_| false);
+        let functions = functions(&shape(), 0, &[], |_| false, |_| false);
         let rows: Vec<_> = functions.iter().map(|f| (f.frame, f.own.samples, f.total.samples)).collect();
         assert_eq!(rows, [(3, 20, 28), (2, 10, 14), (1, 1, 31)]);
-        let below_g = super::functions(&shape(), 3, &[], |_| false);
+        let below_g = super::functions(&shape(), 3, &[], |_| false, |_| false);
         assert_eq!(below_g.iter().map(|f| (f.frame, f.own.samples)).collect::<Vec<_>>(), [(2, 8), (3, 4)]);
     }
 
     #[test]
     fn who_woke_a_thread_is_part_of_what_it_waited_for() {
         let rows = |root| {
-            let functions = functions(&shape(), root, &[], |frame| frame == 3);
+            let functions = functions(&shape(), root, &[], |frame| frame == 3, |_| false);
             functions.iter().map(|f| (f.frame, f.own.samples, f.total.samples)).collect::<Vec<_>>()
         };
         // Of g, 4 are f's and 16 main's.
@@ -277,7 +278,7 @@ mod tests {
     #[test]
     fn functions_are_in_the_order_of_what_is_shown_wherever_they_stood() {
         let row = |frame| FunctionRow { frame, ..FunctionRow::default() };
-        let functions = functions(&shape(), 0, &[row(1), row(2), row(3)], |_| false);
+        let functions = functions(&shape(), 0, &[row(1), row(2), row(3)], |_| false, |_| false);
         assert_eq!(functions.iter().map(|f| (f.frame, f.own.samples)).collect::<Vec<_>>(), [(3, 20), (2, 10), (1, 1)]);
     }
 

@@ -225,8 +225,7 @@ impl ProfileState {
         match self.listing() {
             Listing::Tree => {}
             Listing::Flat => {
-                let mut rows =
-                    functions::functions(shape, root, &before(&self.functions), |frame| self.calls.is_waker(frame));
+                let mut rows = self.calls.functions(shape, root, &before(&self.functions));
                 self.order.sort(&mut rows);
                 self.functions.take(rows);
                 if self.has_difference() {
@@ -352,7 +351,7 @@ impl ProfileState {
             let (shown, total) = (self.name(function.frame).to_owned(), self.share(function.total));
             HotRow { function: HotFunction { name, share, space }, shown, error, total }
         };
-        let all = functions::functions(&self.tree.shape, 0, &[], |frame| self.calls.is_waker(frame));
+        let all = self.calls.functions(&self.tree.shape, 0, &[]);
         all.iter().filter(|function| function.own.weight > 0).take(most).map(row).collect()
     }
 

@@ -106,7 +106,7 @@ impl RatioSide {
     /// Sums functions and modules below what is zoomed into.
     pub(super) fn list(&mut self, root: TreeNode, calls: &SampledTree) {
         let by_frame = |rows: Vec<FunctionRow>| rows.into_iter().map(|row| (row.frame, row)).collect();
-        self.functions = by_frame(functions::functions(&self.shape, root, &[], |frame| calls.is_waker(frame)));
+        self.functions = by_frame(calls.functions(&self.shape, root, &[]));
         self.modules = by_frame(functions::modules(&self.shape, root, &[], |frame| calls.module_of(frame)));
     }
 

@@ -8,10 +8,11 @@ use ratatui::style::{Modifier, Style};
 use super::super::page::ScreenPage;
 use super::table::chain_text;
 use crate::number::{change, share};
+use crate::stacks::WOKEN_BY;
 use crate::tui::model::ClickTarget;
 use crate::tui::model::profile::{ChainEnd, FrameOrigin, ProfileState, TreeDirection, TreeNode, TreePlace};
 use crate::tui::symbols::EIGHTHS;
-use crate::tui::text::width;
+use crate::tui::text::{cut_front, width};
 use crate::tui::theme::{Hue, HueFrom, Role};
 
 /// The left edge of a frame: it tells frames apart where colours don't.
@@ -199,13 +200,17 @@ const WAITS_FOR: &str = "[waits for ";
 /// Names, with what was waited for alone where there is no room for them: `[CPU]` of `[waits for a CPU]`.
 fn fitting_waits<'a>(whole: &[&'a str], shown: (TreeDirection, ChainEnd), room: usize) -> Vec<Cow<'a, str>> {
     // Chains may be very long, and few of them have one.
-    let has_wait = whole.iter().any(|name| name.starts_with(WAITS_FOR));
+    let has_wait = whole.iter().any(|name| name.starts_with(WAITS_FOR) || name.starts_with(WOKEN_BY));
     let has_all = || chain_text(whole, shown, room) == chain_text(whole, shown, usize::from(u16::MAX));
     let stays = !has_wait || has_all();
-    whole.iter().map(|name| if stays { Cow::Borrowed(*name) } else { short_wait(name) }).collect()
+    whole.iter().map(|name| if stays { Cow::Borrowed(*name) } else { short_wait(name, room) }).collect()
 }
 
-fn short_wait(name: &str) -> Cow<'_, str> {
+fn short_wait(name: &str, room: usize) -> Cow<'_, str> {
+    if let Some(waker) = name.strip_prefix(WOKEN_BY).filter(|_| width(name) > room) {
+        // The waker tells one from another, and its end tells threads of a pool apart.
+        return Cow::Owned(cut_front(waker.trim_end_matches(']'), room).into_owned());
+    }
     match name.strip_prefix(WAITS_FOR) {
         Some(what) => Cow::Owned(format!("[{}", what.strip_prefix("a ").unwrap_or(what))),
         None => Cow::Borrowed(name),

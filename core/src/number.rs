@@ -194,15 +194,23 @@ pub fn share_interval(low: f64, high: f64) -> String {
     format!("{}–{}", end((low * 1000.0 + noise).floor()), end((high * 1000.0 - noise).ceil()))
 }
 
-/// A change with its sign: `+11.0%`, `−2.3%`; `0.0%` where the decimal shows none.
+/// A change with its sign: `+11.0%`, `−2.3%`; `0.0%` where the decimal shows none. What became more than ten times as
+/// large has the factor: `×12`.
 pub fn change(part: f64) -> String {
     let size = part.abs() * 100.0;
     match percent(part.abs()) {
         text if text == "?" => text,
+        _ if part * 100.0 >= MOST && part.is_finite() => times(1.0 + part),
         _ if size < LEAST => "0.0%".into(),
         text if part < 0.0 => format!("−{text}"),
         text => format!("+{text}"),
     }
+}
+
+/// A factor: `×12`, `×1.5k`.
+pub fn times(factor: f64) -> String {
+    let factor = if (9.95..999.5).contains(&factor) { factor.round() } else { factor };
+    format!("×{}", si(factor))
 }
 
 /// Formats a number with its sign and one decimal: `+1.5`, `−0.3`, `0.0`.
@@ -266,6 +274,37 @@ pub fn plus_minus(number: Uncertain, unit: &Unit) -> String {
             format!("±{}", time(half_width * scale).replace(' ', ""))
         }
         (None, Unit::Scaled { scale, .. }) => format!("±{}", si(half_width * scale)),
+    }
+}
+
+/// The same where there is room for both sides: `+182/−11%` where one of them is more than twice as large as the other.
+pub fn plus_minus_sides(number: Uncertain, unit: &Unit) -> String {
+    match number.error {
+        Error::Within { below, above } if has_two_sides(number) => {
+            let side = |size: f64| percent_of_side(size / number.value.abs());
+            format!("+{}/−{}%", side(above), side(below))
+        }
+        _ => plus_minus(number, unit),
+    }
+}
+
+/// Whether one side of an interval is so much larger than the other that `±` says little.
+pub fn has_two_sides(number: Uncertain) -> bool {
+    const TIMES: f64 = 2.0;
+    let Error::Within { below, above } = number.error else { return false };
+    let (less, more) = (below.min(above), below.max(above));
+    let are_known = below.is_finite() && above.is_finite() && number.value != 0.0;
+    are_known && more > TIMES * less && more / number.value.abs() * 100.0 >= LEAST
+}
+
+/// In percent, as short as can be: `182`, `11`, `5.2`.
+fn percent_of_side(part: f64) -> String {
+    match part * 100.0 {
+        percent if percent >= MOST => ">999".into(),
+        percent if percent >= 9.95 => format!("{percent:.0}"),
+        percent if percent < LEAST && percent > 0.0 => "<0.1".into(),
+        0.0 => "0".into(),
+        percent => format!("{percent:.1}"),
     }
 }
 
@@ -486,7 +525,11 @@ mod tests {
             (0.0, "0.0%"),
             (-0.0004, "0.0%"),
             (0.0005, "+0.1%"),
-            (50.0, "+>999%"),
+            (9.99, "+999%"),
+            (9.996, "×11"),
+            (50.0, "×51"),
+            (11_000.0, "×11.0k"),
+            (f64::INFINITY, "+>999%"),
             (f64::NAN, "?"),
         ];
         for (part, text) in cases {
@@ -507,6 +550,24 @@ mod tests {
         assert_eq!([99.9, 99.96, 999.4, 999.6].map(|half| within(100.0, half)), ["±99.9%", "±100%", "±999%", "±>999%"]);
         assert_eq!((within(1e-300, 1e300), within(5.0, f64::NAN)), ("±>999%".into(), "±?".into()));
         assert_eq!(of(5.0, Error::Within { below: f64::NAN, above: f64::NAN }), "±?");
+    }
+
+    #[test]
+    fn unequal_sides_of_an_interval_by_hand() {
+        let of = |value: f64, below: f64, above: f64| {
+            plus_minus_sides(Uncertain { value, error: Error::Within { below, above } }, &Unit::Count)
+        };
+        assert_eq!(of(1000.0, 110.0, 1820.0), "+182/−11%");
+        assert_eq!((of(100.0, 10.0, 20.0), of(100.0, 9.0, 20.0)), ("±20.0%".into(), "+20/−9.0%".into()));
+        assert_eq!((of(100.0, 90.0, 3.0), of(-100.0, 1.0, 9.0)), ("+3.0/−90%".into(), "+9.0/−1.0%".into()));
+        assert_eq!((of(100.0, 0.01, 1e4), of(100.0, 0.0, 5.0)), ("+>999/−<0.1%".into(), "+5.0/−0%".into()));
+        // Beside 0 there are no percents, and too little to be shown has no sides.
+        assert_eq!((of(0.0, 0.0, 4.0), of(1e6, 1.0, 5.0)), ("±4".into(), "±<0.1%".into()));
+        assert_eq!(
+            of(5.0, f64::NAN, 9.0),
+            plus_minus(Uncertain { value: 5.0, error: Error::Within { below: f64::NAN, above: 9.0 } }, &Unit::Count)
+        );
+        assert_eq!(plus_minus_sides(Uncertain::exact(5.0), &Unit::Count), "exact");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::summary::correction_text;
 use super::{column_width, metric};
 use crate::estimate::RelationState;
 use crate::monitor::{Measure, MeasureChoice, Monitor, Row};
-use crate::number::{amount, change, plus_minus, signed, whole_share};
+use crate::number::{amount, change, plus_minus_sides, signed, whole_share};
 use crate::rates::Uncertain;
 use crate::units::WallNs;
 
@@ -23,9 +23,9 @@ pub fn block(monitor: &Monitor, measures: MeasureChoice) -> String {
     let width = column_width(header.events.iter().map(|event| shown(&event.title()).into_owned())).max(5);
     let is_corrected = monitor.rows().any(|row| row.correction().is_some());
     let heads = format!(
-        "{:<width$}  {:>9}  {:>11} {:<6}  {:>7}  {:>9}  {:>6}  {}",
+        "{:<width$}  {:>9}  {:>11} {:<6}  {:>11}  {:>9}  {:>6}  {}",
         "EVENT",
-        "NOW",
+        if monitor.ended().is_some() { "LAST" } else { "NOW" },
         "MEAN",
         "",
         format!("±{}", monitor.confidence()),
@@ -66,7 +66,7 @@ fn cells(monitor: &Monitor, row: &Row<'_>, measures: MeasureChoice) -> String {
     });
     let (Some(scaled), Some(factor), None) = (row.count(), factor, row.absence) else {
         let words = row.absence.map_or("not known", |absence| absence.words());
-        return format!("{words:>26}  {:>32}{correction}", "");
+        return format!("{words:>26}  {:>36}{correction}", "");
     };
     // Of a total, the spread is that of rates, and the mean of a rate is the count over the time.
     let of_total = || {
@@ -82,13 +82,13 @@ fn cells(monitor: &Monitor, row: &Row<'_>, measures: MeasureChoice) -> String {
     let newest = (measure != Measure::Total).then(|| measure.newest(monitor, row, 1).pop()).flatten();
     let now = newest.and_then(|point| point.best());
     let now = now.map_or_else(String::new, |now| number(now.value));
-    format!("{now:>9}  {:>11} {suffix:<6}  {error:>7}  {sigma:>9}  {run:>6}  {correction}", number(scaled.value))
+    format!("{now:>9}  {:>11} {suffix:<6}  {error:>11}  {sigma:>9}  {run:>6}  {correction}", number(scaled.value))
 }
 
 /// The error of a count, or the word for what one kind of core or some units counted: how far that is from all of
 /// it isn't known.
 pub(super) fn error_cell(row: &Row<'_>, number: Uncertain) -> String {
-    if row.is_partial() { PARTIAL.into() } else { plus_minus(number, &row.event.event.unit) }
+    if row.is_partial() { PARTIAL.into() } else { plus_minus_sides(number, &row.event.event.unit) }
 }
 
 /// The word for a count that other kinds of cores, or other units, have no part in.

@@ -3,6 +3,10 @@
 use crate::compare::DIGITS;
 use crate::events::Unit;
 use crate::names::shown;
+use crate::number::times;
+
+/// Changes from so many percent on have a factor.
+const MOST: f64 = 999.5;
 
 /// Prefixes by powers of a thousand, from the first.
 const PREFIXES: [&str; 5] = ["k", "M", "G", "T", "P"];
@@ -57,19 +61,21 @@ fn digits(number: f64, exponent: i32) -> String {
     minus(if is_whole { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
 }
 
-/// A change as a part of one, with its sign and at least one digit that isn't 0: `+19.9%`, `−0.034%`, `0%`.
+/// A change as a part of one, with its sign and at least one digit that isn't 0: `+19.9%`, `−0.034%`, `0%`. What became
+/// more than ten times as large has the factor: `×13`.
 pub fn change(part: f64) -> String {
     let percent = part * 100.0;
     match percent.abs() {
         size if size.is_nan() => "?".into(),
         0.0 => "0%".into(),
-        size if size >= 999.5 => if percent < 0.0 { "<−999%" } else { ">999%" }.into(),
+        _ if percent >= MOST => times(1.0 + part),
+        size if size >= MOST => "<−999%".into(),
         size if size < 0.0005 => if percent < 0.0 { "−<0.001%" } else { "+<0.001%" }.into(),
         size => minus(&format!("{percent:+.*}%", decimals(size))),
     }
 }
 
-/// The two ends of a change: `+17.1..+22.6%`.
+/// The two ends of a change: `+17.1..+22.6%`; `−50%..×57` where one has a factor.
 pub fn interval((low, high): (f64, f64)) -> String {
     let (low, high) = (low * 100.0, high * 100.0);
     let finest = low.abs().min(high.abs());
@@ -80,8 +86,12 @@ pub fn interval((low, high): (f64, f64)) -> String {
         largest if largest >= 9.9995 => decimals.min(2),
         _ => decimals,
     };
-    let high = if high >= 999.5 { ">999".into() } else { format!("{high:+.decimals$}") };
-    if low >= 999.5 { ">999%".into() } else { minus(&format!("{low:+.decimals$}..{high}%")) }
+    let factor = |percent: f64| times(1.0 + percent / 100.0);
+    match (low >= MOST, high >= MOST) {
+        (true, _) => format!("{}..{}", factor(low), factor(high)),
+        (false, true) => minus(&format!("{low:+.decimals$}%..{}", factor(high))),
+        (false, false) => minus(&format!("{low:+.decimals$}..{high:+.decimals$}%")),
+    }
 }
 
 fn decimals(percent: f64) -> usize {
@@ -150,7 +160,8 @@ mod tests {
             (-0.000_131, "−0.013%"),
             (0.0, "0%"),
             (1.5, "+150%"),
-            (12.0, ">999%"),
+            (12.0, "×13"),
+            (1e6, "×1.00M"),
             (1e-7, "+<0.001%"),
         ];
         for (part, text) in changes {
@@ -161,8 +172,8 @@ mod tests {
             ((0.0021, 0.0034), "+0.21..+0.34%"),
             ((0.0004, 0.05), "+0.040..+5.000%"),
             ((-0.152_14, -0.151_96), "−15.21..−15.20%"),
-            ((-1.0, 56.0), "−100..>999%"),
-            ((12.0, 13.0), ">999%"),
+            ((-1.0, 56.0), "−100%..×57"),
+            ((12.0, 13.0), "×13..×14"),
         ];
         for (ends, text) in intervals {
             assert_eq!(interval(ends), text, "{ends:?}");

@@ -9,7 +9,7 @@ use crate::events::Unit;
 use crate::metrics::{NoValue, Number, ThresholdVerdict};
 use crate::monitor::{MetricRow, Monitor, Row};
 use crate::names::shown;
-use crate::number::{fixed, plain, plus_minus};
+use crate::number::{fixed, plain, plus_minus_sides};
 
 /// The keys that only lines of metrics fill, beside those that perf's own metrics have.
 pub(super) const NO_METRIC_KEYS: [&str; 3] = ["metric-ci-lo", "metric-ci-hi", "metric-status"];
@@ -52,7 +52,7 @@ impl PrintedMetric {
     pub(super) fn text(&self) -> String {
         match &self.number {
             Ok(number) => {
-                let error = plus_minus(number.uncertain(), &Unit::Count);
+                let error = plus_minus_sides(number.uncertain(), &Unit::Count);
                 let spread = self.spread.map_or_else(String::new, |spread| format!("  {}", spread_text(spread)));
                 format!("# {:>9} {}  {error}{spread}{}", fixed(number.value, 3), self.label, self.verdict)
             }

@@ -13,7 +13,7 @@ use super::wrap::folded;
 use super::wrapped;
 use crate::events::Unit;
 use crate::monitor::{Absence, Correction, Monitor, Point, Row};
-use crate::number::{change, fixed, grouped, percent, plain, plus_minus, share};
+use crate::number::{change, fixed, grouped, has_two_sides, percent, plain, plus_minus, plus_minus_sides, share};
 use crate::rates::{Error, Uncertain};
 use crate::run::MeasuredTarget;
 use crate::sources::Scope;
@@ -72,7 +72,7 @@ pub fn summary(runs: &Repeats<'_>, layout: SummaryLayout) -> String {
 /// A line an event, and those of its metrics.
 fn table(last: &Monitor, runs: &Repeats<'_>, digits: Digits) -> String {
     let mut table = String::new();
-    let columns = SummaryColumns::of(last, digits);
+    let columns = SummaryColumns { error: error_cells(last, runs), ..SummaryColumns::of(last, digits) };
     for row in by_event(last) {
         let start = table.len();
         table.push_str(&line(last, &row, runs, columns));
@@ -80,6 +80,12 @@ fn table(last: &Monitor, runs: &Repeats<'_>, digits: Digits) -> String {
         with_metrics(&mut table, start, &metric::over_runs(runs, last, &row), derived);
     }
     table
+}
+
+/// Characters of the longest error.
+fn error_cells(last: &Monitor, runs: &Repeats<'_>) -> usize {
+    let errors = last.rows().filter_map(|row| Some(error_cell(&row, runs.count(row.index)?)));
+    column_width(errors).max(LEAST_ERROR)
 }
 
 /// All rows as perf prints them: an event with all parts of the target that it is counted in, and then the next one.
@@ -107,6 +113,10 @@ fn title(monitor: &Monitor) -> String {
 const PERFS_NAME: usize = 24;
 const MOST_NAME: usize = 48;
 
+/// Characters of the column of errors: one side, and both.
+const LEAST_ERROR: usize = 8;
+const BOTH_SIDES: usize = 11;
+
 /// What decides about the columns of all lines.
 #[derive(Clone, Copy)]
 struct SummaryColumns {
@@ -114,6 +124,8 @@ struct SummaryColumns {
     scope: usize,
     /// Characters of the longest name, and of perf's column at least.
     name: usize,
+    /// Characters of the longest error.
+    error: usize,
     /// Whether something was multiplexed. Then every line has the column, so that they stay aligned.
     has_run: bool,
     digits: Digits,
@@ -126,7 +138,7 @@ impl SummaryColumns {
         let less = |ratio: Option<f64>| ratio.is_some_and(|ratio| ratio < 1.0);
         let has_run = monitor.rows().any(|row| row.core_share.is_some() || less(row.raw.run.run_ratio()));
         let names = column_width(monitor.header().events.iter().map(|event| shown(&event.event.name).into_owned()));
-        Self { scope, name: names.clamp(PERFS_NAME, MOST_NAME), has_run, digits }
+        Self { scope, name: names.clamp(PERFS_NAME, MOST_NAME), error: LEAST_ERROR, has_run, digits }
     }
 
     /// Which part of the target a line is about.
@@ -154,7 +166,8 @@ fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: SummaryCo
     };
     let (counted, error) = (number(count.value), error_cell(row, count));
     let value = value_text(&counted, columns.digits);
-    let mut text = format!("{scope}{value:>18} {:<4} {name:<name_width$} {error:>8}", counted.unit);
+    let mut text =
+        format!("{scope}{value:>18} {:<4} {name:<name_width$} {error:>width$}", counted.unit, width = columns.error);
     if columns.has_run {
         let _ = write!(text, " {:>11}", run_text(row, runs.run_ratio(row.index)).unwrap_or_default());
     }
@@ -246,7 +259,7 @@ pub(super) fn correction_text(
 
 /// The error of a count beside its text. Less than a half is printed as 0, which has no percents.
 fn error_beside(text: &str, count: Uncertain, unit: &Unit) -> String {
-    plus_minus(if text == "0" { Uncertain { value: 0.0, ..count } } else { count }, unit)
+    plus_minus_sides(if text == "0" { Uncertain { value: 0.0, ..count } } else { count }, unit)
 }
 
 pub(super) fn counted(count: f64, unit: &Unit) -> CountedNumber {
@@ -295,6 +308,19 @@ fn few_turns(scaled: &[Row<'_>]) -> String {
     fewest.filter(|row| row.raw.run.is_in_few_stays()).map(named).unwrap_or_default()
 }
 
+/// What `+182/−11%` means, where an event has it.
+fn two_sides(scaled: &[Row<'_>], runs: &Repeats<'_>) -> String {
+    let numbers = scaled.iter().flat_map(|row| {
+        [runs.count(row.index), runs.correction(row.index).map(|correction| correction.count)].into_iter().flatten()
+    });
+    match numbers.filter(|number| has_two_sides(*number)).max_by(|a, b| a.value.total_cmp(&b.value)) {
+        Some(number) => {
+            format!(" {}: the truth may be so much above or below the number\n", plus_minus_sides(number, &Unit::Count))
+        }
+        None => String::new(),
+    }
+}
+
 fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
     let is_within = |row: &Row<'_>| matches!(row.count(), Some(Uncertain { error: Error::Within { .. }, .. }));
     let (stepped, scaled): (Vec<_>, Vec<_>) =
@@ -307,6 +333,7 @@ fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
     if !scaled.is_empty() {
         let level = monitor.confidence();
         let _ = writeln!(out, "\n ± is the error of the number before it at {level}: what multiplexing left unseen");
+        out.push_str(&two_sides(&scaled, runs));
         out.push_str(&few_turns(&scaled));
     }
     if runs.0.len() > 1 {
@@ -365,33 +392,38 @@ fn times_of(out: &mut String, runs: &Repeats<'_>) {
 struct IntervalColumns {
     count: usize,
     name: usize,
+    error: usize,
 }
 
 impl IntervalColumns {
     /// As perf's where any length has room, and all columns of a line then.
-    const WIDE: Self = Self { count: 18, name: 24 };
-    const ALL: usize = 86;
+    const WIDE: Self = Self { count: 18, name: 24, error: BOTH_SIDES };
+    const ALL: usize = 89;
     /// From how many columns on there is room for what perf derives, too.
     const WITH_METRICS: usize = 120;
 
-    /// On a terminal that has fewer columns, names have no more than they need, and then counts.
+    /// On a terminal that has fewer columns, errors have one side, then names have no more than they need, and then
+    /// counts.
     fn of(monitor: &Monitor, columns: Option<usize>) -> Self {
         let events = &monitor.header().events;
         let scope = SummaryColumns::of(monitor, Digits::default()).scope;
         let lacking = columns.map_or(0, |columns| (Self::ALL + scope).saturating_sub(columns));
         let longest = column_width(events.iter().map(|event| shown(&event.event.name).into_owned()));
-        let least = Self { count: absence_cell(Some(Absence::NotSupported)).len(), name: longest.max("events".len()) };
+        let error = if lacking > 0 { LEAST_ERROR } else { BOTH_SIDES };
+        let lacking = lacking.saturating_sub(BOTH_SIDES - error);
+        let count = absence_cell(Some(Absence::NotSupported)).len();
+        let least = Self { count, name: longest.max("events".len()), error };
         let name = (Self::WIDE.name.saturating_sub(lacking)).max(least.name.min(Self::WIDE.name));
         let lacking = lacking - (Self::WIDE.name - name);
-        Self { count: Self::WIDE.count.saturating_sub(lacking).max(least.count), name }
+        Self { count: Self::WIDE.count.saturating_sub(lacking).max(least.count), name, error }
     }
 }
 
 /// The heading of the lines that [`interval`] gives.
 pub fn interval_heading(monitor: &Monitor, columns: Option<usize>) -> String {
     let error = format!("±{}", monitor.confidence());
-    let IntervalColumns { count, name } = IntervalColumns::of(monitor, columns);
-    format!("#{:>15} {:>count$} {:<4} {:<name$} {error:>8} {:>11}\n", "time", "counts", "unit", "events", "run")
+    let IntervalColumns { count, name, error: cells } = IntervalColumns::of(monitor, columns);
+    format!("#{:>15} {:>count$} {:<4} {:<name$} {error:>cells$} {:>11}\n", "time", "counts", "unit", "events", "run")
 }
 
 /// A line an event for the interval that ended last.
@@ -419,7 +451,7 @@ pub fn interval(monitor: &Monitor, layout: SummaryLayout) -> String {
 
 /// The count of an event in the interval, and what is said of it.
 fn interval_cells(out: &mut String, monitor: &Monitor, row: &Row<'_>, (columns, digits): (IntervalColumns, Digits)) {
-    let IntervalColumns { count: width, name: name_width } = columns;
+    let IntervalColumns { count: width, name: name_width, error: error_width } = columns;
     let name = shown(&row.event.event.name);
     let number = |count: f64| with_unit(&counted(count, &row.event.event.unit), digits);
     let correction = row.interval_correction();
@@ -432,9 +464,19 @@ fn interval_cells(out: &mut String, monitor: &Monitor, row: &Row<'_>, (columns, 
     };
     let counted = counted(count.value, &row.event.event.unit);
     let run = run_text(row, row.core_share.or(point.run_ratio())).unwrap_or_else(|| "no CPU time".into());
-    let error = if point.cpu_time.0 == 0 { "exact".into() } else { error_cell(row, count) };
+    let error = if point.cpu_time.0 == 0 { "exact".into() } else { error_within(row, count, error_width) };
     let number = value_text(&counted, digits);
-    let _ = write!(out, "{number:>width$} {:<4} {name:<name_width$} {error:>8} {run:>11}  {correction}", counted.unit);
+    let _ = write!(
+        out,
+        "{number:>width$} {:<4} {name:<name_width$} {error:>error_width$} {run:>11}  {correction}",
+        counted.unit
+    );
+}
+
+/// The error of a count with both sides where there is room for them.
+fn error_within(row: &Row<'_>, count: Uncertain, cells: usize) -> String {
+    let error = error_cell(row, count);
+    if error.chars().count() <= cells { error } else { plus_minus(count, &row.event.event.unit) }
 }
 
 /// The interval that ended last, and its scaled count; `None` if the event wasn't on a counter.

@@ -3,9 +3,10 @@
 use crate::estimate::Cause;
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Point, Row, leans_on_scaling};
-use crate::number::plus_minus;
+use crate::number::{plus_minus, plus_minus_sides};
 use crate::plan::RowIndex;
 use crate::rates::{Error, Uncertain};
+use crate::tui::text::width;
 
 /// Which numbers are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -222,6 +223,13 @@ impl Figures {
             true => "partial".into(),
             false => plus_minus(Uncertain { value: figure.mean, error: figure.error }, unit),
         }
+    }
+
+    /// The same in so many cells: with both sides of its interval where `±` says little and they have room.
+    pub(super) fn error_within(&self, figure: Figure, unit: &Unit, cells: usize) -> String {
+        let both = || plus_minus_sides(Uncertain { value: figure.mean, error: figure.error }, unit);
+        let both = Some(()).filter(|()| !self.is_partial).map(|()| both());
+        both.filter(|both| width(both) <= cells).unwrap_or_else(|| self.error_of(figure, unit))
     }
 
     /// The number of the newest interval to show.

@@ -48,7 +48,7 @@ impl ScreenModel {
             |figure| {
                 let (mean, suffix) = (amount(figure.mean, unit), self.line_suffix(line));
                 let blank = if suffix.is_empty() { "" } else { " " };
-                format!("{name} {mean}{blank}{suffix} {}", figures.error_of(figure, unit))
+                format!("{name} {mean}{blank}{suffix} {}", figures.error_within(figure, unit, usize::MAX))
             },
         ))
     }

@@ -58,7 +58,7 @@ pub(super) use pointer::ClickTarget;
 pub(super) use profile::{ChosenRegion, HotRow, ProfileState};
 use relation_graph::RelationGraph;
 pub(super) use round_buffer::{RoundBuffer, SavedRecording};
-pub(super) use rows::{DrawnLists, DrawnScreen, ScrolledList, VisibleRows};
+pub(super) use rows::{DiagnosisRows, DrawnLists, DrawnScreen, ScrolledList, VisibleRows};
 pub(super) use source::SourceState;
 #[cfg(test)]
 pub(super) use step::ListStep;
@@ -242,6 +242,8 @@ pub(super) struct ScreenModel {
     pub(super) size: (u16, u16),
     /// What is on the screen of lists.
     pub(super) lists: DrawnLists,
+    /// The rows that what stands out had last.
+    pub(super) diagnosis_rows: DiagnosisRows,
     /// Goes up when what is shown changes.
     pub(super) revision: u64,
 }
@@ -297,6 +299,7 @@ impl ScreenModel {
             own: None,
             size: (80, 24),
             lists: DrawnLists::default(),
+            diagnosis_rows: DiagnosisRows::default(),
             revision: 1,
             monitor,
         };
@@ -344,6 +347,12 @@ impl ScreenModel {
             over: self.monitor.now() - self.sampled_since,
         };
         self.diagnoses = diagnosis::diagnose(&self.monitor, look_back, sampled);
+    }
+
+    /// What heads the numbers of the newest interval: of a run that is over, and of a range, it is the last one.
+    pub(super) fn newest_head(&self) -> &'static str {
+        let is_over = self.monitor.ended().is_some() || self.shown_range().is_some();
+        if is_over { "LAST" } else { "NOW" }
     }
 
     /// Rows of the time line below the screen; 0 where there is none, as in comparisons and in small windows.

@@ -59,6 +59,15 @@ pub(in crate::tui) struct DrawnScreen {
     pub(in crate::tui) threads: Option<DrawnThreads>,
     /// The columns that events can be sorted by, from the left.
     pub(in crate::tui) event_columns: Option<Vec<SortColumn>>,
+    /// The rows above the events that say what stands out.
+    pub(in crate::tui) diagnosis_rows: Option<DiagnosisRows>,
+}
+
+/// How many rows sentences about what stands out have in a region of this size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tui) struct DiagnosisRows {
+    pub(in crate::tui) region: (u16, u16),
+    pub(in crate::tui) rows: usize,
 }
 
 /// Rows of a page of a list that wasn't drawn yet.
@@ -76,6 +85,7 @@ impl ScreenModel {
         if let Some(columns) = drawn.event_columns {
             self.events.columns = columns;
         }
+        self.diagnosis_rows = drawn.diagnosis_rows.unwrap_or(self.diagnosis_rows);
         let drawn = drawn.lists;
         if let (Over::Help(help), Some(rows)) = (&mut self.over, drawn.of(ScrolledList::Help)) {
             help.top = rows.first;

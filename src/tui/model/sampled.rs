@@ -1,12 +1,13 @@
 //! Keeps the profile and the selected event of the other screens together.
 
+use super::profile::FrameOrigin;
 use super::{ChosenRegion, LoopCommand, Motion, ProfileState, ScreenModel, SourceState};
 use crate::diagnosis::LockWaits;
 use crate::monitor::Row;
 use crate::number::clock;
 use crate::profile::Tree;
 use crate::recording::TimeRange;
-use crate::stacks::{ProfileSpan, StackQuality};
+use crate::stacks::{OFF_CPU, ProfileSpan, StackQuality};
 use crate::tui::figures::ShownValues;
 use crate::tui::keys::Action;
 use crate::tui::layout::Room;
@@ -155,9 +156,21 @@ impl ScreenModel {
             (Screen::Relations, Action::Graph) => !self.monitor.relations().is_empty(),
             // Of calls Enter zooms, of functions it shows the source.
             (Screen::Profile, Action::Zoom) => !lists_functions(),
-            (Screen::Profile, Action::Source) => lists_functions() && self.why_no_source().is_none(),
+            (Screen::Profile, Action::Source) => {
+                lists_functions() && self.why_no_source().is_none() && self.may_have_source()
+            }
             _ => self.has_place_for(action),
         }
+    }
+
+    /// Whether the selected function may have lines: the kernel's have none unless its file is known, and a wait has no
+    /// code.
+    fn may_have_source(&self) -> bool {
+        let selected = self.profile.as_ref().map(|profile| profile.calls.label(profile.functions.selected));
+        selected.is_none_or(|label| {
+            let is_kernel = label.origin == FrameOrigin::Kernel;
+            !(is_kernel && label.file.is_empty() || label.module == OFF_CPU)
+        })
     }
 
     /// Whether some count was scaled or corrected: else raw numbers are no others.

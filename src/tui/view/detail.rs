@@ -75,7 +75,7 @@ fn title(page: &ScreenPage<'_>, line: EventLine) -> Line<'static> {
             let mean = amount(figure.mean, model.line_unit(line));
             let suffix = model.line_suffix(line);
             title.push_span(page.span(role, format!("{}{suffix}", mean.trim_end())));
-            let error = figures.error_of(figure, model.line_unit(line));
+            let error = figures.error_within(figure, model.line_unit(line), usize::MAX);
             title.push_span(page.span(Role::Dim, format!(" {error}")));
             if let Some(cause) = figures.by.filter(|_| model.basis != ShownValues::Raw) {
                 title.push_span(page.span(Role::Dim, format!(" by {}", model.cause(cause))));
@@ -138,12 +138,15 @@ fn draw_chart(page: &mut ScreenPage<'_>, area: Rect, line: EventLine) {
     }
     // A range is where it is in the recording.
     let is_range = model.shown_range().is_some() && from > WallNs(0);
+    // Of a run that is over no time is now.
+    let is_over =
+        model.monitor.ended().is_some() && !model.line_measure(line).is_by_instructions(model.monitor.header());
     let unit = model.line_unit(line);
     let (levels, changes) = phases::levels(page, line);
     let chart = Chart {
         histories: vec![points],
         series,
-        clock: if is_range || is_young { TimeOrigin::Start } else { TimeOrigin::Now },
+        clock: if is_range || is_young || is_over { TimeOrigin::Start } else { TimeOrigin::Now },
         from,
         to,
         span: ago,

@@ -7,7 +7,7 @@ use super::page::ScreenPage;
 use crate::diagnosis::{Diagnosis, DiagnosisRule, EvidenceScreen, MOST_SHOWN, nothing};
 use crate::tui::keys::Action;
 use crate::tui::layout::split_above;
-use crate::tui::model::ClickTarget;
+use crate::tui::model::{ClickTarget, DiagnosisRows};
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{INFO, WARN};
 use crate::tui::text::{cut, width, wrap};
@@ -43,7 +43,12 @@ pub(super) fn above_events(page: &mut ScreenPage<'_>, area: Rect) -> Rect {
         let words = if model.monitor.intervals() < 2 { "" } else { nothing(&model.monitor) };
         lines.push((Line::from(page.span(Role::Dim, format!("   {words}"))), None));
     }
-    let (above, below) = split_above(area, u16::try_from(lines.len()).unwrap_or(u16::MAX));
+    // Rows stay when sentences go: else the table would jump with each of them.
+    let region = (area.width, area.height);
+    let held = Some(model.diagnosis_rows).filter(|held| held.region == region).map_or(0, |held| held.rows);
+    let rows = lines.len().max(held);
+    page.drawn.diagnosis_rows = Some(DiagnosisRows { region, rows });
+    let (above, below) = split_above(area, u16::try_from(rows).unwrap_or(u16::MAX));
     for ((line, screen), row) in lines.into_iter().zip(above.rows()) {
         page.line(row, line);
         if let Some(screen) = screen {

@@ -30,9 +30,9 @@ pub(super) fn cell(
     let number = |number: Option<f64>| number.map_or_else(|| format!("{MISSING} "), |number| amount(number, unit));
     let (role, text) = match column {
         EventColumn::Now => (Role::Text, number(figures.shown_now(model.basis).map(|now| now.value))),
-        EventColumn::NowError => (Role::Dim, now_error(figures, model.basis, unit)),
+        EventColumn::NowError => (Role::Dim, now_error(figures, model.basis, unit, width)),
         EventColumn::Mean => (Role::Title, amount(figure.mean, unit)),
-        EventColumn::Error => (Role::Text, figures.error_of(figure, unit)),
+        EventColumn::Error => (Role::Text, figures.error_within(figure, unit, width)),
         EventColumn::Unit => return vec![page.span(Role::Dim, left(model.line_suffix(line), width))],
         EventColumn::Variance => {
             (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), |number| variance(number, unit)))
@@ -44,7 +44,7 @@ pub(super) fn cell(
         EventColumn::Samples => samples(page, line),
         EventColumn::Raw => (Role::Raw, number(figures.raw.map(|raw| raw.mean))),
         EventColumn::RawError => {
-            let error = figures.raw.map_or_else(|| MISSING.into(), |raw| figures.error_of(raw, unit));
+            let error = figures.raw.map_or_else(|| MISSING.into(), |raw| figures.error_within(raw, unit, width));
             (Role::Dim, error)
         }
         EventColumn::Run => return run_cell(page, width, figures),
@@ -66,11 +66,11 @@ pub(super) fn cell(
 }
 
 /// How far the number of the newest interval may be off.
-fn now_error(figures: &Figures, basis: ShownValues, unit: &Unit) -> String {
+fn now_error(figures: &Figures, basis: ShownValues, unit: &Unit, cells: usize) -> String {
     let now = figures.shown_now(basis);
     now.map_or_else(
         || MISSING.into(),
-        |now| figures.error_of(Figure { mean: now.value, error: now.error, variance: None }, unit),
+        |now| figures.error_within(Figure { mean: now.value, error: now.error, variance: None }, unit, cells),
     )
 }
 

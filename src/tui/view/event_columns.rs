@@ -27,6 +27,9 @@ const MOST_NAME: usize = 36;
 /// Cells of the head of the names with an arrow.
 const LEAST_HEAD: usize = 6;
 
+/// Cells of an error with both sides.
+const BOTH_SIDES: usize = 11;
+
 /// Cells of the name of what corrects.
 const MOST_BY: usize = 12;
 
@@ -236,16 +239,18 @@ fn layout_with(room: usize, gap: usize, contents: EventsContents) -> EventsLayou
     let shown = fit(columns, LEAVING.map(|column| [column]), |columns| used(&with_cells(columns)) <= room);
     let mut columns = with_cells(&shown);
     let mut spare = room.saturating_sub(used(&columns));
-    let mut widen = |column: EventColumn, most: usize| {
-        if let Some((_, width)) = columns.iter_mut().find(|(found, _)| *found == column) {
-            let more = most.saturating_sub(*width).min(spare);
-            *width += more;
-            spare -= more;
+    widen(&mut columns, &mut spare, EventColumn::Event, name);
+    widen(&mut columns, &mut spare, EventColumn::By, contents.by.min(MOST_BY));
+    // Always, so that columns stay where they are while errors change.
+    let errors = [EventColumn::Error, EventColumn::NowError, EventColumn::RawError];
+    let has_room = !contents.is_exact;
+    for (_, width) in columns.iter_mut().filter(|(column, _)| errors.contains(column) && has_room) {
+        let more = BOTH_SIDES - *width;
+        if spare >= 2 * more {
+            (*width, spare) = (BOTH_SIDES, spare - more);
         }
-    };
-    widen(EventColumn::Event, name);
-    widen(EventColumn::By, contents.by.min(MOST_BY));
-    widen(EventColumn::Trend, MOST_TREND);
+    }
+    widen(&mut columns, &mut spare, EventColumn::Trend, MOST_TREND);
     // A name that is cut says less than some cells of a trend.
     let lacks = name.saturating_sub(columns[0].1);
     if let Some((_, width)) = columns.iter_mut().find(|(column, _)| *column == EventColumn::Trend) {
@@ -262,6 +267,15 @@ fn layout_with(room: usize, gap: usize, contents: EventsContents) -> EventsLayou
     let over = used(&columns).saturating_sub(room);
     columns[0].1 = columns[0].1.saturating_sub(over).max(3);
     columns
+}
+
+/// Gives a column what is spare, up to so many cells.
+fn widen(columns: &mut EventsLayout, spare: &mut usize, column: EventColumn, most: usize) {
+    if let Some((_, width)) = columns.iter_mut().find(|(found, _)| *found == column) {
+        let more = most.saturating_sub(*width).min(*spare);
+        *width += more;
+        *spare -= more;
+    }
 }
 
 #[cfg(test)]

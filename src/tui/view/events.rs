@@ -14,8 +14,9 @@ use crate::tui::layout::{Room, rows_of_list};
 use crate::tui::model::{ClickTarget, EventLine, Motion, ScrolledList, VisibleRows};
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{CURSOR, DOWN, FROZEN, MISSING, UP};
-use crate::tui::text::{amount, cut, cut_middle, left, right, width};
+use crate::tui::text::{amount, cut, cut_middle, left, right, short_clock, width};
 use crate::tui::theme::Role;
+use crate::units::WallNs;
 
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let model = page.model;
@@ -118,9 +119,9 @@ fn heads(page: &ScreenPage<'_>, columns: &EventsLayout, gap: usize) -> Line<'sta
     for (place, &(column, width)) in columns.iter().enumerate() {
         let mut text: String = match column {
             EventColumn::Event => "EVENT".into(),
-            EventColumn::Now => "NOW".into(),
+            EventColumn::Now => model.newest_head().into(),
             EventColumn::Mean => mean_head(page, columns.iter().any(|(column, _)| *column == EventColumn::Raw)),
-            EventColumn::NowError => "±NOW".into(),
+            EventColumn::NowError => format!("±{}", model.newest_head()),
             EventColumn::Error | EventColumn::RawError => model.error_head(),
             EventColumn::Unit => String::new(),
             EventColumn::Variance => "VAR".into(),
@@ -171,8 +172,16 @@ fn trend_head(page: &ScreenPage<'_>, width: usize) -> String {
         _ if seconds >= 1.0 => format!("{seconds:.0} s"),
         _ => format!("{:.0} ms", seconds * 1000.0),
     };
-    let head = format!("LAST {span}");
-    if head.len() <= width { head } else { span }
+    // Of what is over it says which time that is.
+    let head = match page.model.newest_head() {
+        "NOW" => format!("LAST {span}"),
+        _ => {
+            let to = page.model.monitor.now();
+            let from = to.0.saturating_sub((seconds * 1e9) as u64).max(page.model.monitor.began().0);
+            format!("{}–{}", short_clock(WallNs(from)), short_clock(to))
+        }
+    };
+    if head.chars().count() <= width { head } else { span }
 }
 
 fn event_line(

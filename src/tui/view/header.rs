@@ -230,6 +230,8 @@ fn state(page: &ScreenPage<'_>) -> Span<'static> {
             let [now, length] = [model.monitor.now(), length].map(|time| recorded_clock(time, length) + &tenths(time));
             match model.shown_range() {
                 Some(range) => (Role::Key, format!("RANGE {} of {length}", range_words(range))),
+                // At its end both are one time.
+                None if model.is_at_end() => (Role::Info, format!("{} {length}", replaying(model))),
                 None => (Role::Info, format!("{} {now}/{length}", replaying(model))),
             }
         }

@@ -38,9 +38,10 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
 pub(super) fn lines(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Vec<Line<'static>> {
     let figures = page.model.line_figures(shown);
     let axis = Axis::of([figures.raw, figures.corrected]);
-    let bar = width.saturating_sub(LABEL + NUMBER + 4 + TAIL);
+    let errors = errors_cells(&figures, page.model.line_unit(shown), width);
+    let bar = width.saturating_sub(LABEL + NUMBER / 2 + errors + 4 + TAIL);
     let unit = page.model.line_unit(shown);
-    let line = |named, figure, tail: &str| value_line(page, (&figures, unit), named, figure, (axis, bar), tail);
+    let line = |named, figure, tail: &str| value_line(page, (&figures, unit), named, figure, (axis, bar, errors), tail);
     let truth = truth(page, shown);
     let mut lines = Vec::new();
     if figures.is_exact() && truth.is_none() {
@@ -51,7 +52,7 @@ pub(super) fn lines(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Ve
         lines.push(line((Role::Raw, &raw), figures.raw, ""));
         let tail = narrowing(figures.raw, figures.corrected);
         // Cut off it would say something else.
-        let has_room = LABEL + NUMBER + 2 + crate::tui::text::width(&tail) <= width;
+        let has_room = LABEL + NUMBER / 2 + errors + 2 + crate::tui::text::width(&tail) <= width;
         let corrected = || line((Role::Corrected, "corrected"), figures.corrected, if has_room { &tail } else { "" });
         lines.push(truth.filter(|_| figures.raw == figures.corrected).unwrap_or_else(corrected));
     }
@@ -131,12 +132,22 @@ pub(super) fn why_unmoved(row: &Row<'_>) -> String {
     }
 }
 
+/// Cells of the errors of the raw and the corrected number: more where one has two sides and there is room.
+fn errors_cells(figures: &Figures, unit: &Unit, width: usize) -> usize {
+    const ONE_SIDE: usize = NUMBER / 2;
+    const BOTH_SIDES: usize = 12;
+    let shown = [figures.raw, figures.corrected].into_iter().flatten();
+    let has_two = |figure: Figure| figures.error_within(figure, unit, BOTH_SIDES - 1) != figures.error_of(figure, unit);
+    let has_room = LABEL + ONE_SIDE + BOTH_SIDES + 4 + TAIL + LEAST_BAR <= width;
+    if has_room && shown.into_iter().any(has_two) { BOTH_SIDES } else { ONE_SIDE }
+}
+
 fn value_line(
     page: &ScreenPage<'_>,
     (figures, unit): (&Figures, &Unit),
     (role, label): (Role, &str),
     figure: Option<Figure>,
-    (axis, bar): (Option<Axis>, usize),
+    (axis, bar, errors): (Option<Axis>, usize, usize),
     tail: &str,
 ) -> Line<'static> {
     let mut line = Line::from(page.span(Role::Dim, left(label, LABEL)));
@@ -145,7 +156,7 @@ fn value_line(
         return line;
     };
     line.push_span(page.span(Role::Title, right(&amount(figure.mean, unit), NUMBER / 2)));
-    line.push_span(page.span(Role::Text, right(&figures.error_of(figure, unit), NUMBER / 2)));
+    line.push_span(page.span(Role::Text, right(&figures.error_within(figure, unit, errors - 1), errors)));
     if let Some(axis) = axis.filter(|_| bar >= LEAST_BAR) {
         line.push_span(page.span(role, format!("  {}", axis.interval(figure, bar))));
     }

@@ -204,7 +204,10 @@ fn what_would_make_errors_smaller_is_what_there_is_too_much_of() {
     };
     assert!(words(None).contains("with fewer hardware events its error would be smaller"));
     let emulated = words(Some(RotatedBy::Emulated { counters: 2, every_ns: None }));
-    assert!(emulated.contains("with fewer events or a larger --counters its error would be smaller"), "{emulated}");
+    assert!(
+        emulated.contains("with fewer events or more counters (--counters) its error would be smaller"),
+        "{emulated}"
+    );
 }
 
 #[test]

@@ -304,7 +304,7 @@ impl FindingText<'_> {
     /// What takes counters away from one another: emulated ones are shared by events of any kind.
     fn fewer(&self) -> &'static str {
         match self.monitor.header().rotated_by {
-            Some(RotatedBy::Emulated { .. }) => "fewer events, or more counters (--counters)",
+            Some(RotatedBy::Emulated { .. }) => "fewer events or more counters (--counters)",
             _ => "fewer hardware events",
         }
     }

@@ -200,7 +200,7 @@ pub fn change(part: f64) -> String {
     let size = part.abs() * 100.0;
     match percent(part.abs()) {
         text if text == "?" => text,
-        _ if part * 100.0 >= MOST && part.is_finite() => times(1.0 + part),
+        _ if part * 100.0 >= MOST && part < 1e15 => times(1.0 + part),
         _ if size < LEAST => "0.0%".into(),
         text if part < 0.0 => format!("−{text}"),
         text => format!("+{text}"),

@@ -9,6 +9,7 @@ use super::git::Commit;
 use super::results::ResultsError;
 use crate::bench::SweepError;
 use crate::names::quoted;
+use crate::number::time;
 use crate::sources::command::Exit;
 
 /// A benchmark that has no result of a commit.
@@ -42,7 +43,7 @@ impl fmt::Display for BenchFailure {
         match self {
             Self::NoProgram(program) => write!(f, "lacks its program {} after the build", quoted(program)),
             Self::Ended(exit) => f.write_str(&exit.told()),
-            Self::TimedOut(time) => write!(f, "took longer than {} s (--timeout)", time.as_secs()),
+            Self::TimedOut(limit) => write!(f, "took longer than {} (--timeout)", time(limit.as_nanos() as f64)),
         }
     }
 }

@@ -709,10 +709,10 @@ fn it_is_told_why_a_benchmark_failed() {
     let said = run(&["--bench", "f=sh -c 'echo >> runs; test $(wc -l < runs) -lt 3'", "-r", "5"]);
     assert!(said.contains("f ended with code 1") && said.contains(" (after 2 runs that went well)\n"), "{said}");
     let said = run(&["--bench", "f=sleep 600", "-r", "2", "--timeout", "1"]);
-    assert!(said.contains("f took longer than 1 s (--timeout), so that it has no result of "), "{said}");
+    assert!(said.contains("f took longer than 1.00 s (--timeout), so that it has no result of "), "{said}");
     fs::write(folder.join("project/perfprop.toml"), "[history]\ntimeout = 1\n").unwrap();
     let said = run(&["--bench", "g=sleep 600", "-r", "2"]);
-    assert!(said.contains("g took longer than 1 s"), "{said}");
+    assert!(said.contains("g took longer than 1.00 s"), "{said}");
 }
 
 #[test]

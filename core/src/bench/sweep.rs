@@ -21,6 +21,9 @@ use crate::session::{CaughtSignal, Unfinished, find_command};
 use crate::sources::command::Exit;
 use crate::units::CpuNs;
 
+/// What a run took, by the names of times and events, and how it ended.
+type MeasuredRun = (BTreeMap<String, f64>, Exit);
+
 /// A command that does nothing: what it takes is what starting a process takes.
 const NOTHING: &str = "true";
 
@@ -304,7 +307,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// What a run took, and how it ended; `None` where perfprop ended it, as it took too long.
-    fn measure(&mut self, command: &[String]) -> Result<Option<(BTreeMap<String, f64>, Exit)>, UnfinishedSweep> {
+    fn measure(&mut self, command: &[String]) -> Result<Option<MeasuredRun>, UnfinishedSweep> {
         if let Some(signal) = pending_end(self.signals) {
             return Err(Unfinished::Signal(signal));
         }

@@ -241,6 +241,7 @@ fn layout_with(room: usize, gap: usize, contents: EventsContents) -> EventsLayou
     let mut spare = room.saturating_sub(used(&columns));
     widen(&mut columns, &mut spare, EventColumn::Event, name);
     widen(&mut columns, &mut spare, EventColumn::By, contents.by.min(MOST_BY));
+    widen(&mut columns, &mut spare, EventColumn::Trend, MOST_TREND);
     // Always, so that columns stay where they are while errors change.
     let errors = [EventColumn::Error, EventColumn::NowError, EventColumn::RawError];
     let has_room = !contents.is_exact;
@@ -250,7 +251,6 @@ fn layout_with(room: usize, gap: usize, contents: EventsContents) -> EventsLayou
             (*width, spare) = (BOTH_SIDES, spare - more);
         }
     }
-    widen(&mut columns, &mut spare, EventColumn::Trend, MOST_TREND);
     // A name that is cut says less than some cells of a trend.
     let lacks = name.saturating_sub(columns[0].1);
     if let Some((_, width)) = columns.iter_mut().find(|(column, _)| *column == EventColumn::Trend) {

@@ -158,7 +158,7 @@ fn computing(uses: &ThreadUses<'_>) -> f64 {
     let seen: f64 = uses.all().map(|thread| thread.cpu).sum();
     let wants = |thread: &ThreadUse<'_>| thread.cpu + thread.ready().unwrap_or(0.0);
     let computes = |thread: &&ThreadUse<'_>| wants(thread) >= COMPUTES * thread.lived;
-    uses.all().filter(computes).map(|thread| wants(&thread)).sum::<f64>() + (uses.cpus - seen).max(0.0)
+    uses.all().filter(computes).map(wants).sum::<f64>() + (uses.cpus - seen).max(0.0)
 }
 
 /// `, 93% in xz`: the name of the threads with most CPU time, with those that have ended.

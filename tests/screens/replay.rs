@@ -125,7 +125,7 @@ fn a_replay_can_be_wound() {
         script.keys("0:02^C");
         assert!(head(&script).contains("0:05/0:06"), "{}", head(&script));
         script.keys(":99<Enter>");
-        assert!(script.screen().contains("0:06/0:06"), "{}", script.screen());
+        assert!(script.screen().contains("REPLAY 0:06 "), "{}", script.screen());
         script.keys(":1<Enter>");
         assert!(head(&script).contains("0:01/0:06"), "{}", head(&script));
         script.keys("n");
@@ -223,11 +223,11 @@ fn each_press_is_a_step_though_the_way_is_long() {
 }
 
 #[test]
-fn both_ends_of_a_replay_have_tenths() {
+fn the_end_of_a_replay_has_tenths_and_is_told_once() {
     with_recording((80, 24), 62, |script| {
         script.keys("p:end<Enter>");
         let head = script.screen().lines().next().unwrap().to_owned();
-        assert!(head.contains("0:06.2/0:06.2"), "{head}");
+        assert!(head.contains("REPLAY 0:06.2 "), "{head}");
     });
 }
 

@@ -277,6 +277,9 @@ pub fn plus_minus(number: Uncertain, unit: &Unit) -> String {
     }
 }
 
+/// Characters of the longest error with both sides.
+pub const BOTH_SIDES: usize = 11;
+
 /// The same where there is room for both sides: `+182/−11%` where one of them is more than twice as large as the other.
 pub fn plus_minus_sides(number: Uncertain, unit: &Unit) -> String {
     match number.error {

@@ -13,7 +13,9 @@ use super::wrap::folded;
 use super::wrapped;
 use crate::events::Unit;
 use crate::monitor::{Absence, Correction, Monitor, Point, Row};
-use crate::number::{change, fixed, grouped, has_two_sides, percent, plain, plus_minus, plus_minus_sides, share};
+use crate::number::{
+    BOTH_SIDES, change, fixed, grouped, has_two_sides, percent, plain, plus_minus, plus_minus_sides, share,
+};
 use crate::rates::{Error, Uncertain};
 use crate::run::MeasuredTarget;
 use crate::sources::Scope;
@@ -113,9 +115,8 @@ fn title(monitor: &Monitor) -> String {
 const PERFS_NAME: usize = 24;
 const MOST_NAME: usize = 48;
 
-/// Characters of the column of errors: one side, and both.
+/// Characters of the column of errors with one side.
 const LEAST_ERROR: usize = 8;
-const BOTH_SIDES: usize = 11;
 
 /// What decides about the columns of all lines.
 #[derive(Clone, Copy)]

@@ -349,10 +349,14 @@ impl ScreenModel {
         self.diagnoses = diagnosis::diagnose(&self.monitor, look_back, sampled);
     }
 
-    /// What heads the numbers of the newest interval: of a run that is over, and of a range, it is the last one.
+    /// Whether what is shown is over: a run that has ended, or a range of one.
+    pub(super) fn is_over(&self) -> bool {
+        self.monitor.ended().is_some() || self.shown_range().is_some()
+    }
+
+    /// What heads the numbers of the newest interval: of what is over, it is the last one.
     pub(super) fn newest_head(&self) -> &'static str {
-        let is_over = self.monitor.ended().is_some() || self.shown_range().is_some();
-        if is_over { "LAST" } else { "NOW" }
+        if self.is_over() { "LAST" } else { "NOW" }
     }
 
     /// Rows of the time line below the screen; 0 where there is none, as in comparisons and in small windows.

@@ -5,6 +5,7 @@ use super::page::ScreenPage;
 use super::sum;
 use crate::events::Unit;
 use crate::monitor::{Measure, MeasureChoice};
+use crate::number::BOTH_SIDES;
 use crate::rates::Error;
 use crate::tui::figures::{CorrectionEffect, Figures, ShownValues};
 use crate::tui::layout::Room;
@@ -26,9 +27,6 @@ const LEAST_NAME: usize = 14;
 const MOST_NAME: usize = 36;
 /// Cells of the head of the names with an arrow.
 const LEAST_HEAD: usize = 6;
-
-/// Cells of an error with both sides.
-const BOTH_SIDES: usize = 11;
 
 /// Cells of the name of what corrects.
 const MOST_BY: usize = 12;

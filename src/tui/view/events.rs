@@ -173,15 +173,13 @@ fn trend_head(page: &ScreenPage<'_>, width: usize) -> String {
         _ => format!("{:.0} ms", seconds * 1000.0),
     };
     // Of what is over it says which time that is.
-    let head = match page.model.newest_head() {
-        "NOW" => format!("LAST {span}"),
-        _ => {
-            let to = page.model.monitor.now();
-            let from = to.0.saturating_sub((seconds * 1e9) as u64).max(page.model.monitor.began().0);
-            format!("{}–{}", short_clock(WallNs(from)), short_clock(to))
-        }
-    };
-    if head.chars().count() <= width { head } else { span }
+    let of_time = page.model.is_over().then(|| {
+        let to = page.model.monitor.now();
+        let from = to.0.saturating_sub((seconds * 1e9) as u64).max(page.model.monitor.began().0);
+        format!("{}–{}", short_clock(WallNs(from)), short_clock(to))
+    });
+    let mut heads = of_time.into_iter().chain([format!("LAST {span}")]);
+    heads.find(|head| head.chars().count() <= width).unwrap_or(span)
 }
 
 fn event_line(

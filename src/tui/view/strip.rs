@@ -9,7 +9,7 @@ use crate::estimate::Cause;
 use crate::events::Unit;
 use crate::monitor::{Row, UncountedPart};
 use crate::names::shown;
-use crate::number::{change, whole_share};
+use crate::number::{BOTH_SIDES, change, whole_share};
 use crate::plan::RowIndex;
 use crate::tui::figures::{Figure, Figures, ShownValues};
 use crate::tui::model::EventLine;
@@ -135,11 +135,11 @@ pub(super) fn why_unmoved(row: &Row<'_>) -> String {
 /// Cells of the errors of the raw and the corrected number: more where one has two sides and there is room.
 fn errors_cells(figures: &Figures, unit: &Unit, width: usize) -> usize {
     const ONE_SIDE: usize = NUMBER / 2;
-    const BOTH_SIDES: usize = 12;
+    const TWO_SIDES: usize = BOTH_SIDES + 1;
     let shown = [figures.raw, figures.corrected].into_iter().flatten();
-    let has_two = |figure: Figure| figures.error_within(figure, unit, BOTH_SIDES - 1) != figures.error_of(figure, unit);
-    let has_room = LABEL + ONE_SIDE + BOTH_SIDES + 4 + TAIL + LEAST_BAR <= width;
-    if has_room && shown.into_iter().any(has_two) { BOTH_SIDES } else { ONE_SIDE }
+    let has_two = |figure: Figure| figures.error_within(figure, unit, BOTH_SIDES) != figures.error_of(figure, unit);
+    let has_room = LABEL + ONE_SIDE + TWO_SIDES + 4 + TAIL + LEAST_BAR <= width;
+    if has_room && shown.into_iter().any(has_two) { TWO_SIDES } else { ONE_SIDE }
 }
 
 fn value_line(

@@ -29,6 +29,11 @@ const BUSY: &str = "how long the kernel says that CPUs were busy, in ticks of 10
 /// How sure the time ready for a CPU is: some kernels count too much of it.
 const READY: &str = "counted by the kernel, up to what checks of the threads' states show";
 
+/// The CPUs that a thread was on, or ready for.
+fn wants(thread: &ThreadUse<'_>) -> f64 {
+    thread.cpu + thread.ready().unwrap_or(0.0)
+}
+
 /// A thread's name without the number that tells it from others of its pool: `worker-3` is one of `worker`.
 fn pool_name(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit() || "-_/:#. ".contains(c))
@@ -38,7 +43,6 @@ impl Evidence<'_> {
     pub(in crate::diagnosis) fn imbalance(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
         let (busy, most, least) = IMBALANCE;
-        let wants = |thread: &ThreadUse<'_>| thread.cpu + thread.ready().unwrap_or(0.0);
         // Who came late or has ended had no part in most of the work.
         let lived = || uses.all().filter(|thread| thread.lived >= LIVED);
         let busiest = lived().max_by(|a, b| a.cpu.total_cmp(&b.cpu));
@@ -156,7 +160,6 @@ impl Evidence<'_> {
 /// them.
 fn computing(uses: &ThreadUses<'_>) -> f64 {
     let seen: f64 = uses.all().map(|thread| thread.cpu).sum();
-    let wants = |thread: &ThreadUse<'_>| thread.cpu + thread.ready().unwrap_or(0.0);
     let computes = |thread: &&ThreadUse<'_>| wants(thread) >= COMPUTES * thread.lived;
     uses.all().filter(computes).map(wants).sum::<f64>() + (uses.cpus - seen).max(0.0)
 }

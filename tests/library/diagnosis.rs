@@ -387,6 +387,10 @@ fn a_program_that_waits_for_a_cpu_now_and_then_is_bound_by_cpus() {
     let wanted = "CPU-bound: 0.85 of 2 CPUs are used, 100% in cc1; \
                   it waits for a CPU for 14% of the time in which it could run";
     assert_eq!(told, wanted);
+    // One that is on a CPU for half of the time lacks CPUs, and isn't bound by those that it has.
+    let starved = Made { parts: [0.5, 0.49, 0.0], ..thread(7, "cc1", 0.5, &[('R', "", 99), ('S', "pipe_read", 1)]) };
+    let rules: Vec<_> = Scenario::of(vec![starved]).found().iter().map(|one| one.rule).collect();
+    assert!(rules.contains(&DiagnosisRule::CpuWait) && !rules.contains(&DiagnosisRule::CpuBound), "{rules:?}");
     // Had it waited for something else, it would not be.
     let waits = Made { parts: [0.85, 0.0, 0.0], ..compiler };
     let found = Scenario::of(vec![waits]).found();

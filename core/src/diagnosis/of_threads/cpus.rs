@@ -131,7 +131,10 @@ impl Evidence<'_> {
         let is_machine = self.is_of_machine();
         let is_busy = all >= CPU_BOUND * self.cpus;
         let least = if is_machine { CPU_BOUND * self.cpus } else { CPU_BOUND };
-        if !is_busy && (is_machine || computing(uses) < CPU_BOUND) {
+        // Of who mostly lacks a CPU that is what is wrong, and it is told by itself.
+        let lacks_cpus = self.cpu_wait().is_some();
+        let part = if lacks_cpus { |thread: &ThreadUse<'_>| thread.cpu } else { wants };
+        if !is_busy && (is_machine || computing(uses, part) < CPU_BOUND) {
             return None;
         }
         let hot = self.mostly_in();
@@ -156,12 +159,11 @@ impl Evidence<'_> {
     }
 }
 
-/// The CPUs that threads were on, or ready for, which do nothing but compute, with those that ended before a check saw
-/// them.
-fn computing(uses: &ThreadUses<'_>) -> f64 {
+/// The sum of such parts of threads that do nothing but compute, with the CPUs of those that ended before a check saw them.
+fn computing(uses: &ThreadUses<'_>, part: fn(&ThreadUse<'_>) -> f64) -> f64 {
     let seen: f64 = uses.all().map(|thread| thread.cpu).sum();
     let computes = |thread: &&ThreadUse<'_>| wants(thread) >= COMPUTES * thread.lived;
-    uses.all().filter(computes).map(wants).sum::<f64>() + (uses.cpus - seen).max(0.0)
+    uses.all().filter(computes).map(part).sum::<f64>() + (uses.cpus - seen).max(0.0)
 }
 
 /// `, 93% in xz`: the name of the threads with most CPU time, with those that have ended.

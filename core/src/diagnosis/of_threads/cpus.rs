@@ -159,7 +159,8 @@ impl Evidence<'_> {
     }
 }
 
-/// The sum of such parts of threads that do nothing but compute, with the CPUs of those that ended before a check saw them.
+/// The sum of such parts of threads that do nothing but compute, with the CPUs of those that ended before a check saw
+/// them.
 fn computing(uses: &ThreadUses<'_>, part: fn(&ThreadUse<'_>) -> f64) -> f64 {
     let seen: f64 = uses.all().map(|thread| thread.cpu).sum();
     let computes = |thread: &&ThreadUse<'_>| wants(thread) >= COMPUTES * thread.lived;

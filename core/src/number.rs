@@ -313,7 +313,7 @@ fn percent_of_side(part: f64) -> String {
 
 /// A number of counts of an event with how far it may be off: `20.6 ms ±1.8%`.
 pub fn uncertain(number: Uncertain, unit: &Unit) -> String {
-    format!("{} {}", amount(number.value, unit), plus_minus(number, unit))
+    format!("{} {}", amount(number.value, unit), plus_minus_sides(number, unit))
 }
 
 /// Formats an error that is known as a part of its number.

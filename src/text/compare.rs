@@ -8,7 +8,7 @@ use crate::compare::{ComparedEvent, ComparedNumber, RunComparison, Runs, compare
 use crate::events::Unit;
 use crate::monitor::{Measure, MeasureChoice, Monitor};
 use crate::names::shown;
-use crate::number::{percent, plus_minus};
+use crate::number::{BOTH_SIDES, percent, plus_minus_sides};
 use crate::run::Header;
 
 /// A recording with its name.
@@ -38,11 +38,11 @@ fn table(out: &mut String, found: &RunComparison, header: &Header) {
     let width = column_width(found.events.iter().map(|one| shown(&one.name))).max(5);
     let has_units = found.events.iter().any(|one| !one.measure.suffix(header).is_empty());
     let unit = |text: &str| if has_units { format!("  {text:<6}") } else { String::new() };
-    let spread = if found.has_spread() { "SPREAD".into() } else { format!("±{}", found.confidence) };
+    let (spread, cells) = (spread_head(found), spread_cells(found));
     let tested = if found.has_spread() { format!("  {:>17}  {:>6}", "INTERVAL", "P") } else { String::new() };
     let _ = writeln!(
         out,
-        "{:<width$}{}  {:>11}  {spread:>7}  {:>11}  {spread:>7}  {:>9}{tested}  VERDICT",
+        "{:<width$}{}  {:>11}  {spread:>cells$}  {:>11}  {spread:>cells$}  {:>9}{tested}  VERDICT",
         "EVENT",
         unit("UNIT"),
         "A",
@@ -51,14 +51,25 @@ fn table(out: &mut String, found: &RunComparison, header: &Header) {
     );
     for one in found.in_order().into_iter().map(|place| &found.events[place]) {
         let unit = unit(one.measure.suffix(header));
-        let _ = writeln!(out, "{:<width$}{unit}  {}", shown(&one.name), cells(found, one));
+        let _ = writeln!(out, "{:<width$}{unit}  {}", shown(&one.name), numbers(found, one));
     }
 }
 
-fn cells(found: &RunComparison, one: &ComparedEvent) -> String {
+/// The head of the column beside each side's number.
+fn spread_head(found: &RunComparison) -> String {
+    if found.has_spread() { "SPREAD".into() } else { format!("±{}", found.confidence) }
+}
+
+/// How wide that column is: errors of single runs may have two sides.
+fn spread_cells(found: &RunComparison) -> usize {
+    if found.has_spread() { 7 } else { BOTH_SIDES }
+}
+
+fn numbers(found: &RunComparison, one: &ComparedEvent) -> String {
+    let cells = spread_cells(found);
     let side = |runs: &Runs| {
         let number = runs.mean().map_or_else(|| "—".into(), |value| mean(value, &one.unit));
-        format!("{number:>11}  {:>7}", spread(found, runs, &one.unit))
+        format!("{number:>11}  {:>cells$}", spread(found, runs, &one.unit))
     };
     let missing = || "—".to_owned();
     let change = one.change().map_or_else(missing, change);
@@ -77,7 +88,7 @@ fn cells(found: &RunComparison, one: &ComparedEvent) -> String {
 /// The standard deviation between runs as a part of their mean; of one run each, what that one may be off by.
 fn spread(found: &RunComparison, runs: &Runs, unit: &Unit) -> String {
     match runs.numbers.first() {
-        Some(number) if !found.has_spread() => plus_minus(*number, unit),
+        Some(number) if !found.has_spread() => plus_minus_sides(*number, unit),
         _ => runs.relative_deviation().map_or_else(|| "—".into(), percent),
     }
 }

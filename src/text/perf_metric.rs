@@ -40,17 +40,16 @@ fn perfs_metric(monitor: &Monitor, row: &Row<'_>, span: &SummarySpan<'_>) -> Opt
         let other = neighbours(monitor, row).find(is_whole)?;
         (span.count)(&other).filter(|&whole| whole > 0.0).map(|whole| count / whole)
     };
-    match event.name_on_core() {
+    let share = |(whole, words)| Some((of(whole)?, words));
+    match (event.name_on_core(), whole_of(event.name_on_core()).and_then(share)) {
         _ if event.unit == Unit::Nanoseconds => metric(count / span.wall_ns, "CPUs utilized"),
-        "cycles" => metric(count / span.cpu_ns, "GHz"),
-        "instructions" if of("cycles").is_some() => metric(of("cycles")?, "insn per cycle"),
-        name if let Some((whole, words)) = whole_of(name)
-            && let Some(part) = of(whole) =>
-        {
+        ("cycles", _) => metric(count / span.cpu_ns, "GHz"),
+        ("instructions", _) if of("cycles").is_some() => metric(of("cycles")?, "insn per cycle"),
+        (_, Some((part, words))) => {
             metric(part * 100.0, words).map(|share| DerivedMetric { is_percent: true, ..share })
         }
         _ if event.unit != Unit::Count => None,
-        "instructions" | "Ir" if monitor.header().modelled.is_some() => None,
+        ("instructions" | "Ir", _) if monitor.header().modelled.is_some() => None,
         // The time of a model is its instructions.
         _ if monitor.header().modelled.is_some() => metric(count / span.cpu_ns * 1000.0, "per 1,000 instructions"),
         _ => match count / span.cpu_ns * 1e9 {

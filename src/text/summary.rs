@@ -14,7 +14,7 @@ use super::wrapped;
 use crate::events::Unit;
 use crate::monitor::{Absence, Correction, Monitor, Point, Row};
 use crate::number::{
-    BOTH_SIDES, change, fixed, grouped, has_two_sides, percent, plain, plus_minus, plus_minus_sides, share,
+    self, BOTH_SIDES, change, fixed, grouped, has_two_sides, percent, plain, plus_minus, plus_minus_sides, share,
 };
 use crate::rates::{Error, Uncertain};
 use crate::run::MeasuredTarget;
@@ -298,15 +298,17 @@ fn value_text(counted: &CountedNumber, digits: Digits) -> String {
     }
 }
 
-/// The event with the fewest turns on a counter, where these are so few that a burst between them may be outside of
-/// intervals.
+/// Which events had so few turns on a counter that a burst between them may be outside of intervals.
 fn few_turns(scaled: &[Row<'_>]) -> String {
-    let fewest = scaled.iter().min_by_key(|row| row.raw.run.stays());
-    let named = |row: &Row<'_>| {
-        let (name, turns) = (shown(&row.event.event.name), row.raw.run.stays());
-        format!(" {name} had only {turns} turns on a counter: its ± leaves out bursts between turns\n")
+    let few: Vec<_> = scaled.iter().filter(|row| row.raw.run.is_in_few_stays()).collect();
+    let turns = few.iter().map(|row| row.raw.run.stays());
+    let (Some(least), Some(most)) = (turns.clone().min(), turns.max()) else { return String::new() };
+    let (what, whose) = match few.as_slice() {
+        [row] => (shown(&row.event.event.name), "its"),
+        rows => (format!("{} events", rows.len()).into(), "their"),
     };
-    fewest.filter(|row| row.raw.run.is_in_few_stays()).map(named).unwrap_or_default()
+    let turns = if least == most { number::counted(least, "turn") } else { format!("{least} to {most} turns") };
+    format!(" {what} had only {turns} on a counter: {whose} ± leaves out bursts between turns\n")
 }
 
 /// What `+182/−11%` means, where an event has it.

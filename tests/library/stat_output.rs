@@ -474,3 +474,35 @@ fn texts_have_the_errors_of_the_screens() {
         json(&text::json_totals(&Repeats(std::slice::from_ref(&monitor)), Repetition::Once))[1]["ci-hi"].as_f64();
     assert_eq!(printed, expected);
 }
+
+#[test]
+fn a_summary_says_of_all_events_with_few_turns_that_their_errors_leave_out_bursts() {
+    let text = |events: &[(&str, u64)]| {
+        let mut header = builders::header(events.iter().map(|(name, _)| measured(event(name))));
+        header.period_ns = WallNs(SECOND / 100);
+        let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+        // Each is counted in one of so many slices.
+        for at in 1..=60 {
+            let enabled = CpuNs(at * SECOND / 100);
+            let of = |(_, every): &(&str, u64)| {
+                let slices = at / every;
+                Some(Reading { count: slices * 100, enabled, running: CpuNs(slices * SECOND / 100) })
+            };
+            let readings = events.iter().map(of).collect();
+            monitor.round(&Round { at: WallNs(at * SECOND / 100), readings, ..Round::default() }, 0);
+        }
+        monitor.end(End { at_ns: WallNs(SECOND * 3 / 5), ..End::default() });
+        text::summary(&Repeats(std::slice::from_ref(&monitor)), SummaryLayout::default())
+    };
+    let all = "all";
+    for (events, says) in [
+        (&[(all, 1), ("a", 12)][..], Some("a had only 5 turns on a counter: its ± leaves out bursts between turns")),
+        (&[(all, 1), ("a", 12), ("b", 10)], Some("2 events had only 5 to 6 turns on a counter: their ± leaves out")),
+        (&[("a", 12), ("b", 12), ("c", 6)], Some("3 events had only 5 to 10 turns on a counter: their ± leaves out")),
+        (&[(all, 1)], None),
+    ] {
+        let text = text(events);
+        assert_eq!(text.contains("had only"), says.is_some(), "{text}");
+        assert!(says.is_none_or(|says| text.contains(says)), "{text}");
+    }
+}

@@ -51,7 +51,8 @@ impl AttachedProgram {
 
     fn open(path: &Path, pid: Pid) -> Result<Self, RegionsError> {
         let owner = process::owner(pid).ok_or(RegionsError::OfAnother)?;
-        let expected = ExpectedFile { owners: Some(&[owner]), ..ExpectedFile::any(FILE_SIZE as u64) };
+        let owners = [owner];
+        let expected = ExpectedFile { owners: Some(&owners), ..ExpectedFile::any(FILE_SIZE as u64) };
         let file = open_to_write(path, &expected).map_err(RegionsError::Refused)?;
         let length = file.metadata().map_err(|error| RegionsError::Refused(Refused::System(error)))?.size();
         if length != FILE_SIZE as u64 {

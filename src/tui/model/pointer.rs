@@ -44,16 +44,15 @@ impl ScreenModel {
             MouseEventKind::ScrollDown => Some(ListStep::By(SCROLLED)),
             _ => None,
         };
-        match (&self.over, kind) {
-            (Over::Help(help), _) if let Some(step) = scrolled => self.scroll_help(help.clone(), step),
+        match (&self.over, kind, scrolled) {
+            (Over::Help(help), _, Some(step)) => self.scroll_help(help.clone(), step),
             // The list of all events isn't there while a region's are.
-            (Over::Nothing, _) if scrolled.is_some() && !self.has_place_for(Action::Down) => return false,
-            (Over::Nothing, _) if let Some(step) = scrolled => self.go(step),
-            (Over::Nothing, MouseEventKind::Down(MouseButton::Left)) => match target {
+            (Over::Nothing, _, Some(step)) if self.has_place_for(Action::Down) => self.go(step),
+            (Over::Nothing, MouseEventKind::Down(MouseButton::Left), None) => match target {
                 Some(target) => self.click(target),
                 None => return false,
             },
-            (Over::Help(_) | Over::AskExport, MouseEventKind::Down(_)) => self.over = Over::Nothing,
+            (Over::Help(_) | Over::AskExport, MouseEventKind::Down(_), None) => self.over = Over::Nothing,
             _ => return false,
         }
         true

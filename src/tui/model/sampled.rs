@@ -356,6 +356,7 @@ mod tests {
     use super::*;
     use crate::builders;
     use crate::estimate::EstimatorKind;
+    use crate::profile::{Amount, Frame, ProfileEvent, SampleMeasure};
     use crate::tui::options::{ReplayedEnding, ScreenOptions};
     use crate::tui::playback::WayDone;
 
@@ -409,5 +410,21 @@ mod tests {
         assert_eq!(model.why_useless(Action::Basis), None);
         // Where nothing is scaled, raw numbers are no others.
         assert!(!model.has_use_for(Action::Basis));
+    }
+
+    #[test]
+    fn source_is_offered_only_for_functions_that_may_have_lines() {
+        let offered = |module, file| {
+            let mut tree = Tree::default();
+            let (place, event) = (tree.sampled(), tree.event(&ProfileEvent::new("clock", SampleMeasure::Samples)));
+            let frame = tree.frame(&Frame { module, file, ..Frame::function("work") });
+            tree.stack(place, [frame], event, Amount { samples: 9, weight: 9 });
+            let mut model = model(Mode::Live);
+            model.screen = Screen::Profile;
+            model.take_profile(&tree, &StackQuality::default());
+            model.has_use_for(Action::Source)
+        };
+        assert!(offered("prog", "") && offered("[kernel]", "kernel/sched/core.c"));
+        assert!(!offered("[kernel]", "") && !offered(OFF_CPU, ""));
     }
 }

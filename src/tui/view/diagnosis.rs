@@ -137,6 +137,24 @@ mod tests {
     }
 
     #[test]
+    fn the_table_stays_when_sentences_go_but_for_another_size() {
+        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let mut model = ScreenModel::new(monitor, &ScreenOptions::default());
+        model.diagnosis_rows = DiagnosisRows { region: (60, 40), rows: 3 };
+        let rows = |area: Rect| {
+            let mut buffer = Buffer::empty(area);
+            let drawn = DrawnScreen::default();
+            let mut page = ScreenPage { model: &model, buffer: &mut buffer, targets: Vec::new(), drawn };
+            let below = above_events(&mut page, area);
+            (below.y, page.drawn.diagnosis_rows)
+        };
+        let held = DiagnosisRows { region: (60, 40), rows: 3 };
+        assert_eq!(rows(Rect::new(0, 0, 60, 40)), (3, Some(held)));
+        let anew = DiagnosisRows { region: (60, 30), rows: 1 };
+        assert_eq!(rows(Rect::new(0, 0, 60, 30)), (1, Some(anew)));
+    }
+
+    #[test]
     fn each_rule_names_a_screen_and_its_key() {
         for evidence in DiagnosisRule::ALL.map(DiagnosisRule::screen) {
             let screen = screen_of(evidence);

@@ -301,5 +301,9 @@ mod tests {
         assert_eq!(of(&["[waits for a CPU]"], 17), ["[waits for a CPU]"]);
         assert_eq!(of(&["[waits for a CPU]"], 16), ["[CPU]"]);
         assert_eq!(of(&["main", "[waits for events]"], 12), ["main", "[events]"]);
+        // Of who woke it the name, and its end.
+        assert_eq!(of(&["[woken by worker-12]"], 20), ["[woken by worker-12]"]);
+        assert_eq!(of(&["[woken by worker-12]"], 19), ["worker-12"]);
+        assert_eq!(of(&["[woken by worker-12]"], 6), ["…er-12"]);
     }
 }

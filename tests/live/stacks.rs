@@ -11,6 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use perfprop::recording::{self, Recording};
+#[cfg(target_arch = "x86_64")]
 use perfprop::run;
 use perfprop::stacks::{NamelessReason, StackFrame, StackSample};
 
@@ -52,6 +53,7 @@ fn main() {
 "#;
 
 /// Writes a function of its own into memory, and its name into its perf map.
+#[cfg(target_arch = "x86_64")]
 const JIT: &str = r#"
 #include <stdio.h>
 #include <string.h>
@@ -950,6 +952,7 @@ fn stacks_that_larger_copies_hold_are_whole_with_them() {
 }
 
 /// Loads a library, calls what it has and unloads it, so that the dynamic linker looks for all that it calls each time.
+#[cfg(target_arch = "x86_64")]
 const RELOADED: &str = "
     #include <dlfcn.h>
     #include <stdio.h>

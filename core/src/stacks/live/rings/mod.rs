@@ -17,7 +17,7 @@ mod turns;
 
 pub(super) use copy_size::CopySize;
 pub(super) use open::{OpenEvents, OpenWakeups, SampledAs, SampledCounter, open};
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 pub(super) use record::Branches;
 pub(super) use record::{
     ChainEntry, DecodedRecord, Malformed, Mmap, RecordKind, RecordWords, SampleLayout, SamplePeriod, SampleRecord,

@@ -60,7 +60,7 @@ impl SeenPaths {
         self.locations[location.0 as usize].module
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, target_arch = "x86_64"))]
     pub(super) fn place(&self, location: LocationId) -> u64 {
         self.locations[location.0 as usize].place
     }

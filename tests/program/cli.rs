@@ -538,6 +538,91 @@ fn a_program_with_rights_of_its_own_is_not_counted_and_not_0() {
 }
 
 #[test]
+fn roots_program_that_is_setuid_to_another_user_is_not_counted_and_not_0() {
+    let program = scratch("hidden-from-root");
+    fs::copy("/bin/sleep", &program).unwrap();
+    if std::os::unix::fs::chown(&program, Some(65534), None).is_err() || !can_count() || is_nosuid(&program) {
+        eprintln!("skipped: only root can count and make a program that is setuid to another user");
+        let _ = fs::remove_file(&program);
+        return;
+    }
+    // It is seen at once: readings would tell it later than such a program ends.
+    for (mode, is_counted) in [(0o4755, false), (0o2755, true), (0o755, true)] {
+        fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
+        let args = ["stat", "-e", "page-faults", "--", program.to_str().unwrap(), "0.2"];
+        let text = stderr(&perfprop(&args));
+        assert_eq!((text.contains("exact"), text.contains("W11")), (is_counted, !is_counted), "{mode:o}: {text}");
+    }
+    let _ = fs::remove_file(&program);
+}
+
+#[test]
+fn a_program_that_may_not_be_read_in_a_user_namespace_is_not_0() {
+    let program = scratch("hidden-in-namespace");
+    fs::copy("/bin/sleep", &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o711)).unwrap();
+    // As in a container without root: there nobody is root.
+    let inside = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "unshare", "-r"];
+    let own = scratch("perfprop-in-namespace");
+    fs::copy(env!("CARGO_BIN_EXE_perfprop"), &own).unwrap();
+    let count = |path: &Path| {
+        let mut command = Command::new(inside[0]);
+        command.args(&inside[1..]).arg(&own).args(["stat", "-e", "page-faults:u", "--"]).arg(path).arg("0.2");
+        command.output().map(|output| stderr(&output)).unwrap_or_default()
+    };
+    let plain = count(Path::new("/bin/sleep"));
+    if plain.contains("exact") {
+        assert!(!plain.contains("W11"), "{plain}");
+        let text = count(&program);
+        assert!(text.contains("W11") && text.contains("<not counted>"), "{text}");
+    } else {
+        eprintln!("skipped: nothing is counted in a user namespace here: {plain}");
+    }
+    let _ = (fs::remove_file(&program), fs::remove_file(&own));
+}
+
+#[test]
+fn a_process_that_proc_hides_is_not_said_to_be_missing() {
+    let own = scratch("perfprop-hidepid");
+    fs::copy(env!("CARGO_BIN_EXE_perfprop"), &own).unwrap();
+    let script = "mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups \
+                  --inh-caps=-all \"$@\"";
+    let text = |target: [&str; 2]| {
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", script, "sh"]).arg(&own).args(["stat", "-e", "page-faults"]).args(target);
+        command.output().map(|output| stderr(&output)).unwrap_or_default()
+    };
+    if text(["-p", "2147483647"]).contains("does not exist") {
+        for target in [["-p", "1"], ["-t", "1"]] {
+            let text = text(target);
+            let words = ["E12 1 is another user's, which /proc doesn't show", "sudo "];
+            assert!(words.iter().all(|words| text.contains(words)), "{target:?}: {text}");
+        }
+    } else {
+        eprintln!("skipped: this user can't mount a /proc that hides processes");
+    }
+    let _ = fs::remove_file(&own);
+}
+
+#[test]
+fn a_home_that_is_no_folder_has_no_configuration() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
+    command.args(["top", "--batch", "-e", "duration_time", "--", "true"]).stdin(Stdio::null());
+    let output = command.env("HOME", "/dev/null").env_remove("XDG_CONFIG_HOME").output().unwrap();
+    assert!(output.status.success() && stdout(&output).contains("duration_time"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_file_that_cannot_be_made_is_said_to_go_elsewhere() {
+    let Some(output) = as_nobody(&["record", "-e", "duration_time", "-o", "/perfprop-test.jsonl", "--", "true"]) else {
+        return;
+    };
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(125), "{text}");
+    assert!(text.contains("uid 65534 can make no file in /; give one elsewhere:  -o FILE"), "{text}");
+}
+
+#[test]
 fn a_child_with_rights_of_its_own_is_missed_once_the_command_has_ended() {
     let program = scratch("hidden-child");
     fs::copy("/bin/sh", &program).unwrap();

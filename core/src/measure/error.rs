@@ -139,6 +139,7 @@ impl Coded for Error {
 
 fn code_of_opening(error: &OpenError) -> Option<ErrorCode> {
     match error {
+        OpenError::NoProcess(pid) | OpenError::NoThread(pid) if process::is_out_of_sight(*pid) => Some(ErrorCode::E12),
         OpenError::NoProcess(_) | OpenError::NoThread(_) => Some(ErrorCode::E11),
         OpenError::NotYours(_) => Some(ErrorCode::E12),
         OpenError::TooManyFiles { .. } => Some(ErrorCode::E05),
@@ -188,12 +189,24 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// An error of the operating system, with what helps where descriptors ran out.
+/// An error of the operating system, with what helps where descriptors or processes ran out, or a sandbox refuses what
+/// every program may do.
 pub fn system(f: &mut fmt::Formatter<'_>, source: &io::Error) -> fmt::Result {
-    write!(f, "{source}")?;
     match source.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::EMFILE) => write!(f, "\n      raise the limit in this shell:  ulimit -n 1024"),
-        _ => Ok(()),
+        Some(Errno::EMFILE) => write!(f, "{source}\n      raise the limit in this shell:  ulimit -n 1024"),
+        Some(Errno::EAGAIN) => write!(
+            f,
+            "no thread or process can be started: {source} (EAGAIN)\n      \
+             this user or container has as many as it may have; what sets that:  ulimit -u   and pids.max of the control \
+             group (docker run --pids-limit)"
+        ),
+        Some(Errno::EPERM) => write!(
+            f,
+            "a sandbox refuses to start a thread or a process: {source} (EPERM)\n      \
+             old container runtimes refuse the system call clone3; start the container with  \
+             --security-opt seccomp=unconfined"
+        ),
+        _ => write!(f, "{source}"),
     }
 }
 
@@ -286,6 +299,11 @@ fn has_ended(f: &mut fmt::Formatter<'_>, pid: Pid) -> fmt::Result {
 fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
     match error {
         OpenError::NoProcess(pid) if process::unwaited_parent(*pid).is_some() => has_ended(f, *pid),
+        OpenError::NoProcess(pid) | OpenError::NoThread(pid) | OpenError::NotYours(pid)
+            if process::is_out_of_sight(*pid) =>
+        {
+            out_of_sight(f, *pid)
+        }
         OpenError::NoProcess(pid) => write!(
             f,
             "pid {pid} does not exist (ESRCH)\n      \
@@ -325,6 +343,16 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
         }
         OpenError::Event { name, source } => write!(f, "cannot count {}: {source}", shown(name)),
     }
+}
+
+/// A process that isn't in /proc, and can't be measured by what is there.
+fn out_of_sight(f: &mut fmt::Formatter<'_>, pid: Pid) -> fmt::Result {
+    write!(
+        f,
+        "{pid} is another user's, which /proc doesn't show here (hidepid)\n      \
+         run as that user, or:  sudo {} ... -p {pid}",
+        HostFiles::here().own_program()
+    )
 }
 
 fn not_yours(f: &mut fmt::Formatter<'_>, pid: Pid) -> fmt::Result {
@@ -371,6 +399,15 @@ mod tests {
         };
         assert!(text(true).contains("the NMI watchdog holds 1") && text(true).contains("nmi_watchdog=0"));
         assert!(!text(false).contains("watchdog") && text(false).contains("Remove 1"), "{}", text(false));
+    }
+
+    #[test]
+    fn what_the_system_refuses_is_said_with_what_helps() {
+        let text = |errno: Errno| Error::System(errno.into()).to_string();
+        assert!(text(Errno::EMFILE).contains("ulimit -n 1024"));
+        let words = ["no thread or process can be started", "ulimit -u", "pids.max"];
+        assert!(words.iter().all(|words| text(Errno::EAGAIN).contains(words)));
+        assert!(text(Errno::EPERM).contains("clone3") && text(Errno::EPERM).contains("seccomp=unconfined"));
     }
 
     #[test]

@@ -5,9 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use nix::errno::Errno;
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
+use nix::sys::signal::kill;
 use nix::sys::time::{TimeVal, TimeValLike};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, geteuid};
 
 use crate::threads::Stat;
 use crate::units::{ClockTicks, CpuNs, CpuTime};
@@ -128,11 +130,64 @@ pub fn thread_runs(thread: Pid) -> bool {
     stat_of_thread(thread, thread).is_some_and(|stat| !stat.ends())
 }
 
-/// Whether the kernel hides a process from its user, as it does where a program has more rights than who
-/// started it: then its files in /proc are root's.
+/// Whether a process that has just executed a program is hidden by the kernel, as it is where the program has more
+/// rights than who started it, or may not be read by its user.
+///
+/// Its files in /proc are root's then. Its folder, which stays its user's, is left out where /proc hides what is
+/// others' (`hidepid`).
 pub fn is_hidden(pid: Pid) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata(format!("/proc/{pid}/status")).is_ok_and(|metadata| metadata.uid() == 0)
+    let Some(folder) = Owner::of(&format!("/proc/{pid}")) else { return is_left_out(pid) };
+    let files = Owner::of(&format!("/proc/{pid}/status"));
+    files.is_some_and(|files| files.is_of_hidden(folder, geteuid().is_root(), || has_two_users(pid)))
+}
+
+/// Whether there is a process that /proc leaves out.
+fn is_left_out(pid: Pid) -> bool {
+    has_proc_of_this_namespace() && kill(pid, None) != Err(Errno::ESRCH)
+}
+
+/// Whether /proc numbers processes as this process does. That of another PID namespace, as it is where nobody mounted
+/// one after `unshare --pid`, has others under these numbers.
+pub fn has_proc_of_this_namespace() -> bool {
+    fs::read_link("/proc/self").is_ok_and(|own| own == Path::new(&Pid::this().to_string()))
+}
+
+/// Whether there is a process or thread of another user that /proc leaves out.
+pub fn is_out_of_sight(pid: Pid) -> bool {
+    kill(pid, None) == Err(Errno::EPERM) && is_left_out(pid) && Owner::of(&format!("/proc/{pid}")).is_none()
+}
+
+/// Whether a process runs as another user or group than who started it, as a program does that is setuid or setgid.
+fn has_two_users(pid: Pid) -> bool {
+    let status = text(&format!("/proc/{pid}/status")).unwrap_or_default();
+    let ids = status.lines().filter_map(|line| line.strip_prefix("Uid:").or_else(|| line.strip_prefix("Gid:")));
+    let mut real_and_effective = ids.map(|ids| ids.split_whitespace().take(2).collect::<Vec<_>>());
+    real_and_effective.any(|ids| ids.first() != ids.last())
+}
+
+/// The user and the group that a file belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Owner {
+    user: u32,
+    group: u32,
+}
+
+impl Owner {
+    fn of(path: &str) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(path).ok().map(|metadata| Self { user: metadata.uid(), group: metadata.gid() })
+    }
+
+    /// Whether files in /proc of this owner are those of a hidden process, whose folder belongs to whom it runs as.
+    ///
+    /// For root that is seldom: the files of what has become another user by itself, as `su` does, are root's as well,
+    /// and it is counted. Then it is one user; and root of a user namespace sees files that are the machine's root's.
+    fn is_of_hidden(self, folder: Self, by_root: bool, has_two_users: impl FnOnce() -> bool) -> bool {
+        match by_root {
+            true => self != folder && (self.user != 0 || has_two_users()),
+            false => self != folder || self.user == 0,
+        }
+    }
 }
 
 /// The CPU time of a task, which the kernel keeps to the nanosecond; `None` where it doesn't tell.
@@ -213,6 +268,29 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn what_has_rights_of_its_own_is_hidden_and_what_has_become_another_user_is_not() {
+        let owner = |user, group| Owner { user, group };
+        let (user, root, of_machine) = (owner(1000, 1000), owner(0, 0), owner(65534, 65534));
+        let hidden = |files: Owner, folder, by_root, has_two| files.is_of_hidden(folder, by_root, || has_two);
+        // By a plain user: what is plain, may not be read, is root's and setuid, is another user's and setuid.
+        let by_user = [(user, user), (root, user), (root, owner(0, 1000)), (root, owner(1001, 1000))];
+        assert_eq!(by_user.map(|(files, folder)| hidden(files, folder, false, false)), [false, true, true, true]);
+        // By root: what is plain, is a user's and setuid, a group's and setgid, what has become a user by itself, and
+        // is that user's from its next exec on.
+        assert!(!hidden(root, root, true, false));
+        assert!(hidden(root, owner(1000, 0), true, true) && hidden(root, owner(0, 1000), true, true));
+        assert!(!hidden(root, user, true, false) && !hidden(user, user, true, false));
+        // By root of a user namespace: what may not be read there.
+        assert!(hidden(of_machine, root, true, false));
+    }
+
+    #[test]
+    fn this_process_is_one_user_and_neither_hidden_nor_left_out() {
+        let me = Pid::this();
+        assert!(!has_two_users(me) && !is_hidden(me) && !is_left_out(Pid::from_raw(i32::MAX)));
+    }
 
     #[test]
     fn this_process_has_itself_as_a_thread() {

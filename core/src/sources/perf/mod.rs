@@ -228,7 +228,7 @@ impl PerfSource {
         process::raise_file_limit();
         let rotations = PmuRotations::new(rotations, budget);
         let Attached { rows, groups, clocks } = Attaching::all(plan, target, &rotations)?;
-        let (taken, sums) = (Taken::new(target.tasks()), RowSums::new(&rows));
+        let (taken, sums) = (Taken::of(target), RowSums::new(&rows));
         let offline = OfflineCpus::default();
         Ok(Self { rows, sums, groups, rotations, clocks, taken, offline, started: Instant::now() })
     }

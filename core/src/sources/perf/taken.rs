@@ -4,9 +4,9 @@
 //! user gets rights that whoever watches it may not have. So the kernel drops the counters at that exec,
 //! without a word: their times stand still while the task runs on.
 
-use nix::unistd::{Pid, geteuid};
+use nix::unistd::Pid;
 
-use super::OpenGroup;
+use super::{CountedTarget, OpenGroup, TargetKind};
 use crate::plan::RowIndex;
 use crate::sources::process;
 use crate::units::CpuNs;
@@ -22,6 +22,8 @@ const A_ROUND: usize = 2;
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     watched: Vec<WatchedTask>,
+    /// The process that waits before exec.
+    command: Option<Pid>,
     /// Who is looked at next.
     next: usize,
     rows: Vec<RowIndex>,
@@ -83,9 +85,13 @@ fn enabled(groups: &[OpenGroup], task: Pid) -> Option<CpuNs> {
 }
 
 impl Taken {
-    pub(super) fn new(tasks: impl IntoIterator<Item = Pid>) -> Self {
+    pub(super) fn of(target: &CountedTarget) -> Self {
         let watched = |task| WatchedTask { task, enabled: CpuNs(0), seen: SeenTask::Nothing };
-        Self { watched: tasks.into_iter().map(watched).collect(), ..Self::default() }
+        let command = match target.kind {
+            TargetKind::Command(pid) => Some(pid),
+            TargetKind::Processes(_) | TargetKind::Threads(_) | TargetKind::Everyone | TargetKind::Cgroup(_) => None,
+        };
+        Self { watched: target.tasks().into_iter().map(watched).collect(), command, ..Self::default() }
     }
 
     /// The rows of which a part isn't counted any more.
@@ -93,11 +99,12 @@ impl Taken {
         &self.rows
     }
 
-    /// Looks at once after exec. Then no program can have hidden itself yet, so that who is hidden was
-    /// hidden by its exec, which takes its counters off as well. What root runs isn't hidden from it.
+    /// Looks at once after the exec of a command that is counted. Then no program can have hidden itself yet, so that
+    /// who is hidden was hidden by its exec, which takes its counters off as well. What runs already may be hidden and
+    /// counted all the same.
     pub(super) fn look_after_exec(&mut self, groups: &[OpenGroup]) {
-        let is_off = |watched: &WatchedTask| !geteuid().is_root() && process::is_hidden(watched.task);
-        self.take(groups, |watched| is_off(watched) && process::runs(watched.task));
+        let command = self.command;
+        self.take(groups, |watched| Some(watched.task) == command && process::is_hidden(watched.task));
     }
 
     /// Looks at the times of some tasks, after their groups were read.
@@ -136,6 +143,14 @@ mod tests {
         let mut watched = WatchedTask { task: Pid::this(), enabled: CpuNs(0), seen: SeenTask::Nothing };
         rounds.iter().for_each(|&(enabled, cpu)| watched.look(Some(ms(enabled)), || Some(ms(cpu))));
         watched.seen
+    }
+
+    #[test]
+    fn only_a_command_is_looked_at_after_exec() {
+        let pid = Pid::this();
+        let command = |kind| Taken::of(&CountedTarget::alone(kind)).command;
+        assert_eq!(command(TargetKind::Command(pid)), Some(pid));
+        assert_eq!(command(TargetKind::Processes(vec![pid])), None);
     }
 
     #[test]

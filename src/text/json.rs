@@ -181,6 +181,7 @@ pub(super) fn status(row: &Row<'_>, count: Option<Uncertain>) -> &'static str {
         (None, None) => "not counted",
         (_, Some(_)) if row.uncounted == Some(UncountedPart::FromExecOn) => "counted until exec",
         (_, Some(_)) if row.uncounted == Some(UncountedPart::OfChild) => "counted without a child",
+        (_, Some(_)) if row.uncounted == Some(UncountedPart::OfModel) => "counted in part",
         (_, Some(_)) if row.uncounted == Some(UncountedPart::OfCpu) => "counted until a CPU was offline",
         (_, Some(_)) if row.is_partial() => PARTIAL,
         (_, Some(_)) => COUNTED,

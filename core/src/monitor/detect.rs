@@ -101,13 +101,21 @@ impl Monitor {
         for event in lacks_unit {
             self.tracks[event].lacks_unit = true;
         }
+        let (part, by) = match self.header.modelled {
+            Some(_) => (UncountedPart::OfModel, TakenOffBy::Model),
+            None => (UncountedPart::FromExecOn, TakenOffBy::Exec),
+        };
         for event in taken_off {
             let Some(track) = self.tracks.get_mut(event).filter(|track| track.uncounted.is_none()) else { continue };
-            track.uncounted = Some((UncountedPart::FromExecOn, Estimate::default()));
+            let least = match part {
+                UncountedPart::OfModel => track.at_least(self.tally.total(event)),
+                _ => Estimate::default(),
+            };
+            track.uncounted = Some((part, least));
             events.push(event);
         }
         if !events.is_empty() {
-            self.note(Finding::TakenOff { events, by: TakenOffBy::Exec });
+            self.note(Finding::TakenOff { events, by });
         }
         self.note_offline(round);
     }

@@ -139,11 +139,13 @@ pub enum Finding {
     },
 }
 
-/// What makes the kernel take counters off.
+/// What leaves a part of the target uncounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenOffBy {
     /// A task executed a program with rights of its own.
     Exec,
+    /// The model ended before it had written all that it counted.
+    Model,
     /// A CPU went offline.
     OfflineCpu {
         /// When.
@@ -204,6 +206,7 @@ impl Finding {
             Self::RelationRecovered { .. } => "W09",
             Self::Modelled => "W20",
             Self::OneKindOfCore { .. } => "W10",
+            Self::TakenOff { by: TakenOffBy::Model, .. } => "W22",
             Self::TakenOff { .. } => TAKEN_OFF,
             Self::Gone { .. } => "W12",
             Self::UncountedTime { .. } => "W13",
@@ -286,6 +289,9 @@ impl FindingText<'_> {
     /// Which part of the target it was, where rows tell parts by thread or by CPU.
     fn taken_off(&self, f: &mut fmt::Formatter<'_>, events: &[RowIndex], by: TakenOffBy) -> fmt::Result {
         let scopes = events.iter().map(|&event| &self.monitor.header().events[event].scope);
+        if by == TakenOffBy::Model {
+            return f.write_str(CUT_MODEL);
+        }
         if let TakenOffBy::OfflineCpu { from } = by {
             let cpu = scopes.clone().find_map(|scope| if let Scope::Cpu(cpu) = scope { Some(cpu) } else { None });
             let cpu = cpu.map_or_else(|| "a CPU".to_owned(), |cpu| format!("CPU {cpu}"));
@@ -419,7 +425,12 @@ impl fmt::Display for FindingText<'_> {
 
 /// What the kernel lets no plain user count, and who can.
 const WITH_RIGHTS: &str = "setuid or setgid, has file capabilities or can't be read by its user; \
-                           root can count it: sudo \"$(command -v perfprop)\" ...";
+                           root can count it (a copy of it where it is setuid to another user): \
+                           sudo \"$(command -v perfprop)\" ...";
+
+/// Why counts of a model are those of a part of the run.
+const CUT_MODEL: &str = "counted in part: valgrind ended before it had written all that it counted, as where its folder is \
+                         full (df -h \"${TMPDIR:-/tmp}\"; TMPDIR names another) or it was killed";
 
 /// The code of [`Finding::TakenOff`].
 pub const TAKEN_OFF: &str = "W11";

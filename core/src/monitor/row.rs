@@ -157,6 +157,8 @@ pub enum UncountedPart {
     FromExecOn,
     /// What a child did; the whole is counted otherwise.
     OfChild,
+    /// What a model hadn't written when it ended.
+    OfModel,
     /// What runs on a CPU from when it was offline on.
     OfCpu,
 }

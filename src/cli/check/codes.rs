@@ -398,6 +398,18 @@ const TABLE: &[Explained] = &[
             "who holds counters:            ps -C perf,perfprop,gdb",
         ],
     },
+    Explained {
+        code: "W22",
+        title: "the model ended before it had written all that it counted",
+        consequence: "counts are shown as ±?: they are those of a part of the run",
+        meaning: "valgrind writes what it counted into a folder for temporary files, the last of it when a program ends. A command \
+                  has ended without that: the folder's file system is full, so that valgrind ended the command with code 1, or \
+                  the command was killed.",
+        remedy: &[
+            "room in the folder:            df -h \"${TMPDIR:-/tmp}\"",
+            "another folder:                TMPDIR=/var/tmp PERFPROP stat --source emulate -- COMMAND",
+        ],
+    },
 ];
 
 /// The text for a code, in any case of letters; the list of all for an empty one.

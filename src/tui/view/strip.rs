@@ -124,6 +124,7 @@ pub(super) fn why_unmoved(row: &Row<'_>) -> String {
         Some(absence) => format!("{MISSING} {}", absence.words()),
         None if row.uncounted == Some(UncountedPart::FromExecOn) => "not counted from exec on: see Log, W11".into(),
         None if row.uncounted == Some(UncountedPart::OfChild) => "counted without a child: see Log, W13".into(),
+        None if row.uncounted == Some(UncountedPart::OfModel) => "counted in part: see Log, W22".into(),
         None if row.lacks_units => "a part of the sum: see Log, W14".into(),
         None if row.corrected_variance().is_some() => "the mean is as scaled; a relation corrects the variance".into(),
         None if row.raw.run.is_exact() => "counted all the time: nothing to correct".into(),

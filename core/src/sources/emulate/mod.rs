@@ -35,7 +35,7 @@ use crate::events::emulate::Formula;
 use crate::files::{self, ExpectedFile};
 use crate::host::HostFiles;
 use crate::names::shown_path;
-use crate::plan::{EventIndex, Member, Plan};
+use crate::plan::{EventIndex, Member, Plan, RowIndex};
 use crate::units::{CpuNs, WallNs};
 
 mod costs;
@@ -244,6 +244,7 @@ impl Emulator {
             folder: self.folder,
             parts: self.parts,
             total: Costs::default(),
+            has_last_part: false,
             before: Some(Costs::default()),
             started: Instant::now(),
         }
@@ -285,6 +286,8 @@ pub struct Emulated {
     parts: Option<Sender<ProgramPart>>,
     /// Sum of all parts so far.
     total: Costs,
+    /// Whether the command's last part is among them.
+    has_last_part: bool,
     /// The costs when counting began; `None` before.
     before: Option<Costs>,
     started: Instant,
@@ -318,6 +321,7 @@ impl Emulated {
         let Some(costs) = costs::summary(&text) else { return };
         let _ = fs::remove_file(path);
         let is_root = pid == self.root.as_raw();
+        self.has_last_part |= is_root && number.is_none();
         if self.inherit || is_root {
             self.total.add(&costs);
             self.parts.as_ref().filter(|_| self.before.is_some()).map(|parts| parts.send(ProgramPart { pid, text }));
@@ -329,6 +333,14 @@ impl Emulated {
 }
 
 impl Emulated {
+    /// The rows that lack what the command did last, which has ended: valgrind could not write that, or was killed. What a
+    /// command becomes by exec runs without a model where only it is to be counted.
+    fn cut_rows(&self) -> Vec<RowIndex> {
+        let is_cut = self.inherit && !self.has_last_part;
+        let counted = self.formulas.iter().enumerate().filter(|(_, formula)| formula.is_some() && is_cut);
+        counted.map(|(row, _)| row).collect()
+    }
+
     /// A part's file as far as it is needed: to its end for those who want all of it, once it is written.
     fn text_of(&self, path: &Path, pid: i32) -> Option<String> {
         if self.parts.is_none() {
@@ -375,6 +387,15 @@ impl CounterSource for Emulated {
         let reading = |formula: &Formula| Reading { count: formula.count(&costs.0), enabled: time, running: time };
         let readings = self.formulas.iter().map(|formula| formula.as_ref().map(reading)).collect();
         Next::Round(Round { at, readings, ..Round::default() })
+    }
+
+    fn read_last(&mut self) -> Next {
+        // Asked first: what has ended has written all that it will.
+        let has_ended = !super::process::is_alive(self.root);
+        match self.read() {
+            Next::Round(round) if has_ended => Next::Round(Round { uncounted: self.cut_rows(), ..round }),
+            next => next,
+        }
     }
 
     fn enable(&mut self) {
@@ -432,6 +453,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::*;
+    use crate::events::{Event, EventKind};
 
     #[test]
     fn parts_are_told_by_their_names() {
@@ -465,6 +487,29 @@ mod tests {
         assert_eq!(source.total.0[..2], [116, 24]);
         drop(source);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_command_that_ended_without_its_last_part_is_counted_in_part() {
+        let event = Event { kind: EventKind::Modelled, ..crate::builders::event("INSTRUCTIONS") };
+        let uncounted = |root: Pid, inherit, parts: &[&str]| {
+            let emulator = Emulator::new("valgrind".into(), &CacheModel::default(), inherit).unwrap();
+            let folder = emulator.folder.path.clone();
+            let mut source = emulator.source(&Plan::default(), root);
+            source.formulas = vec![Formula::of(&event), None];
+            for part in parts {
+                fs::write(folder.join(format!("costs.{root}{part}")), "events: Ir\nsummary: 3\n").unwrap();
+            }
+            match source.read_last() {
+                Next::Round(round) => round.uncounted,
+                Next::Ended => unreachable!("a model has always a last round"),
+            }
+        };
+        let ended = Pid::from_raw(i32::MAX);
+        assert_eq!(uncounted(ended, true, &[".1", ".2"]), [0]);
+        assert!(uncounted(ended, true, &[".1", ".2", ""]).is_empty());
+        // One that has become another program, which no model runs, and one that is yet to be ended.
+        assert!(uncounted(ended, false, &[".1"]).is_empty() && uncounted(Pid::this(), true, &[".1"]).is_empty());
     }
 
     #[test]

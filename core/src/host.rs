@@ -94,10 +94,30 @@ impl HostFiles {
     /// The CPUs that are online, ascending.
     ///
     /// # Errors
-    /// Fails if sysfs doesn't say it.
+    /// Fails if neither sysfs nor, where that isn't mounted, `/proc` says it.
     pub fn online_cpus(&self) -> io::Result<Vec<u32>> {
-        let text = text(&self.path("sys/devices/system/cpu/online"))?;
-        parse_cpus(&text).ok_or_else(|| io::Error::other(format!("cannot read the list of CPUs '{text}'")))
+        let path = self.path("sys/devices/system/cpu/online");
+        match text(&path) {
+            Ok(text) => {
+                parse_cpus(&text).ok_or_else(|| io::Error::other(format!("cannot read the list of CPUs '{text}'")))
+            }
+            Err(error) => self.cpus_with_times().ok_or_else(|| {
+                let words = format!(
+                    "cannot read {}: {error}\n      which CPUs there are stands in /sys:  mount -t sysfs sysfs /sys",
+                    path.display()
+                );
+                io::Error::new(error.kind(), words)
+            }),
+        }
+    }
+
+    /// The CPUs of which `/proc/stat` has times: those that are online, ascending.
+    fn cpus_with_times(&self) -> Option<Vec<u32>> {
+        let stat = self.text("proc/stat")?;
+        // The first line, the sum of all, has no number there.
+        let numbers = stat.lines().filter_map(|line| line.strip_prefix("cpu")?.split(' ').next());
+        let cpus: Vec<_> = numbers.filter_map(|number| number.parse().ok()).collect();
+        Some(cpus).filter(|cpus| !cpus.is_empty() && cpus.is_sorted())
     }
 
     /// The last id that the kernel gave to a process or thread: the end of `/proc/loadavg`.
@@ -189,6 +209,13 @@ mod tests {
         assert!(host.has_watchdog() && host.has_lbr());
         assert_eq!((host.release().as_deref(), host.cpu_model().as_deref()), (Some("6.1.0"), Some("A CPU")));
         assert_eq!((host.last_pid(), host.online_cpus().unwrap()), (Some(4711), vec![0, 1, 2, 5]));
+        // As in a root folder without sysfs.
+        fs::remove_dir_all(root.join("sys")).unwrap();
+        fs::write(root.join("proc/stat"), "cpu  9 9 9 9\ncpu0 1 2 3 4\ncpu3 5 6 7 8\nintr 12 0\n").unwrap();
+        assert_eq!(host.online_cpus().unwrap(), [0, 3]);
+        fs::remove_file(root.join("proc/stat")).unwrap();
+        let error = host.online_cpus().unwrap_err().to_string();
+        assert!(error.contains("cpu/online: No such file") && error.contains("mount -t sysfs"), "{error}");
         assert_eq!(host.inside(&root.join("proc/cpuinfo")), "/proc/cpuinfo");
         fs::remove_dir_all(&root).unwrap();
     }

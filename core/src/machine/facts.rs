@@ -26,6 +26,7 @@ pub fn facts(host: &Host, kernel: &dyn Kernel) -> Vec<MachineFact> {
     let software = software(host, kernel);
     let nothing = software.standing == FactStanding::Fail;
     let mut facts = vec![linux(host), processor(host), hypervisor(host), container(host)];
+    facts.extend(no_proc(host));
     facts.extend([user(host), paranoid(host, nothing), seccomp(host, nothing), no_new_privs(host)]);
     facts.push(software);
     if !nothing {
@@ -79,9 +80,20 @@ fn container(host: &Host) -> MachineFact {
     }
 }
 
+/// What is missing where /proc isn't there, as in a bare root folder (chroot); nothing where it is.
+fn no_proc(host: &Host) -> Option<MachineFact> {
+    let why = "it tells what this user may do, and what processes and threads do";
+    let fact = MachineFact::new(ReportSection::Machine, "proc", why);
+    let missing = || fact.warn(false, "not mounted at /proc").fix("mount -t proc proc /proc");
+    (!host.has_proc()).then(missing)
+}
+
 fn user(host: &Host) -> MachineFact {
     let why = "CAP_PERFMON (or CAP_SYS_ADMIN) counts everything, whatever perf_event_paranoid says";
     let fact = MachineFact::new(ReportSection::Permissions, "capabilities", why);
+    if !host.has_proc() {
+        return fact;
+    }
     let process = host.process();
     let held = Capability::ALL.into_iter().filter(|&capability| process.can(capability));
     let names: Vec<_> = held.map(Capability::name).collect();
@@ -120,6 +132,9 @@ fn filter_fix(host: &Host) -> String {
 fn paranoid(host: &Host, nothing: bool) -> MachineFact {
     let why = "-1 allows all; 0 no raw tracepoints; 1 no whole CPUs; 2 no kernel; 3 and 4 (Debian, Ubuntu) nothing";
     let fact = MachineFact::new(ReportSection::Permissions, "perf_event_paranoid", why);
+    if !host.has_proc() {
+        return fact;
+    }
     let Some(level) = host.setting("perf_event_paranoid") else {
         return fact.found(FactStanding::Fail, Value::Null, "not there: this kernel has no perf events");
     };
@@ -146,6 +161,7 @@ fn seccomp(host: &Host, nothing: bool) -> MachineFact {
     let fact =
         MachineFact::new(ReportSection::Permissions, "seccomp", "a filter can refuse the system call perf_event_open");
     match (host.process().filtered, nothing) {
+        _ if !host.has_proc() => fact,
         (false, _) => fact.ok(false, "no filter"),
         (true, false) => fact.ok(true, "a filter, which lets perf_event_open pass"),
         (true, true) => {
@@ -159,6 +175,7 @@ fn no_new_privs(host: &Host) -> MachineFact {
     let fact =
         MachineFact::new(ReportSection::Permissions, "no_new_privs", "where it is set, setcap and sudo give no rights");
     match host.process().no_new_privs {
+        _ if !host.has_proc() => fact,
         false => fact.ok(false, "not set"),
         true if host.process().may_count_everything() => fact.ok(true, "set"),
         true => fact.warn(true, "set: setcap and sudo give no rights in here"),

@@ -153,6 +153,11 @@ impl Host {
         }
     }
 
+    /// Whether `/proc` says what this process may do.
+    pub fn has_proc(&self) -> bool {
+        self.files.exists("proc/self/status")
+    }
+
     /// The limit of this process that `/proc/self/limits` calls `name`.
     pub fn limit(&self, name: &str) -> Option<Limit> {
         let limits = self.text("proc/self/limits")?;

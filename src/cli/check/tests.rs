@@ -12,7 +12,7 @@ use super::events::{CheckedPlan, Events};
 use super::report::{Paint, Report};
 use crate::events::{Event, Modifiers};
 use crate::goldens::assert_golden;
-use crate::machine::{Host, Kernel, facts};
+use crate::machine::{FactStanding, Host, Kernel, facts};
 use crate::plan::{Fit, Plan, Rotation};
 use crate::sources::perf::ProbeTarget;
 
@@ -257,6 +257,16 @@ fn a_plain_user_at_level_2_counts_in_user_space() {
     let own = [("proc/cpuinfo", EPYC), (CORE, "4\n"), ("proc/self/status", USER)];
     let kernel = Fake { privileged: false, counters: 6, ..ROOT };
     golden("level-2", &report("level-2", &own, &kernel, "cycles,context-switches"), false);
+}
+
+#[test]
+fn without_proc_nothing_is_said_that_stands_there() {
+    let own = [("proc/self/status", ""), ("proc/sys/kernel/perf_event_paranoid", "")];
+    let facts = report("no-proc", &own, &ROOT, "").facts;
+    let of = |name: &str| facts.iter().find(|fact| fact.name == name).map(|fact| fact.standing);
+    assert_eq!(of("proc"), Some(FactStanding::Warn));
+    let unknown = ["capabilities", "perf_event_paranoid", "seccomp", "no_new_privs"].map(of);
+    assert_eq!(unknown, [Some(FactStanding::Unknown); 4]);
 }
 
 #[test]

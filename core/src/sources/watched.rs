@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::perf::TargetKind;
-use super::{CounterSource, Next, Round};
+use super::{CounterSource, Next, Round, process};
 use crate::host::HostFiles;
 use crate::threads::{LiveThreads, ThreadReader, ThreadTarget};
 
@@ -36,8 +36,12 @@ impl<S> Watched<S> {
     }
 }
 
-/// The threads of a target; `None` where they can't be told from others: those of a control group and of single CPUs.
+/// The threads of a target; `None` where they can't be told from others: those of a control group and of single CPUs,
+/// and of processes that have other numbers in /proc.
 pub fn threads_of(kind: &TargetKind, cpus: Option<&[u32]>) -> Option<ThreadTarget> {
+    if !matches!(kind, TargetKind::Everyone) && !process::has_proc_of_this_namespace() {
+        return None;
+    }
     let all = |pids: &[nix::unistd::Pid]| pids.iter().map(|pid| pid.as_raw()).collect();
     match (kind, cpus) {
         (_, Some(_)) | (TargetKind::Cgroup(_), None) => None,

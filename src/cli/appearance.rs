@@ -149,14 +149,16 @@ pub(super) fn config(args: &AppearanceArgs) -> Result<(Config, Vec<Complaint>), 
     };
     match files::text(&path, files::LONGEST) {
         Ok(text) => Ok(Config::parse(&path.to_string_lossy(), &text)),
-        // Somebody else's home, after `sudo -u`, has none for this user.
-        Err(error)
-            if named.is_none() && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
-        {
-            Ok(Default::default())
-        }
+        Err(error) if named.is_none() && has_none(&error) => Ok(Default::default()),
         Err(error) => Err(Error::Config(path, error)),
     }
+}
+
+/// Whether there is no configuration for this user, as there is none in somebody else's home, after `sudo -u`, and none
+/// below `/dev/null`, the home of many a service.
+fn has_none(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | NotADirectory | PermissionDenied)
 }
 
 /// The theme that was asked for: by the option or the environment, else by the configuration. On a

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use nix::unistd::geteuid;
 use signal_hook::consts::SIGPIPE;
 
 use super::input::is_dash;
@@ -426,13 +427,21 @@ fn stacks(f: &mut fmt::Formatter<'_>, path: &Path, source: &Fault) -> fmt::Resul
 /// A file that can't be written, and what makes its folder where that is why.
 fn writing(f: &mut fmt::Formatter<'_>, path: &Path, source: &io::Error) -> fmt::Result {
     write!(f, "cannot write {}: {source}", shown_path(path))?;
-    match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
-        Some(folder) => write!(
-            f,
-            "\n      there is no folder of that name; make it:  mkdir -p {}",
-            for_shell(&folder.to_string_lossy())
-        ),
-        None => Ok(()),
+    let Some(folder) = path.parent() else { return Ok(()) };
+    let is_here = folder.as_os_str().is_empty();
+    if !is_here && !folder.exists() {
+        let folder = for_shell(&folder.to_string_lossy());
+        return write!(f, "\n      there is no folder of that name; make it:  mkdir -p {folder}");
+    }
+    match source.kind() {
+        io::ErrorKind::NotFound if is_here => {
+            write!(f, "\n      the folder that this shell is in has been removed: go to another, or give a whole path")
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem if !path.exists() => {
+            let (folder, uid) = (if is_here { "this folder".into() } else { shown_path(folder) }, geteuid());
+            write!(f, "\n      uid {uid} can make no file in {folder}; give one elsewhere:  -o FILE")
+        }
+        _ => Ok(()),
     }
 }
 

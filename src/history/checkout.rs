@@ -81,7 +81,13 @@ impl fmt::Display for CheckoutError {
                 "another perfprop builds in '{}': wait until it ends, or name another folder with --cache",
                 shown_path(cache)
             ),
-            Self::System(path, error) => write!(f, "'{}': {error}", shown_path(path)),
+            Self::System(path, error) => {
+                write!(
+                    f,
+                    "'{}': {error}\n      another folder for clones and builds:  --cache FOLDER",
+                    shown_path(path)
+                )
+            }
         }
     }
 }

@@ -24,7 +24,7 @@ use super::stream::say;
 use crate::files::hash_of_name;
 use crate::history::results::{BenchmarkResult, ResultStore, ResultsError, ResultsProblem, StoredResults};
 use crate::history::{Commit, GitError, HistoryError, PlanError, Repository, StepMethod};
-use crate::names::{quoted, shown_path};
+use crate::names::{quoted, shown, shown_path};
 use crate::number::counted;
 
 use add::AddArgs;
@@ -136,6 +136,7 @@ impl ProjectArgs {
             let folder = self.repo.to_string_lossy();
             match error {
                 GitError::Start(_) => of_git(error),
+                GitError::Failed { ref said, .. } if said.contains("dubious ownership") => of_another(said),
                 error => {
                     Error::Input(format!("{} is in no git repository ({error}): name one with --repo", quoted(&folder)))
                 }
@@ -212,6 +213,15 @@ fn left_out_versions(stored: &StoredResults) -> Vec<String> {
 /// Says what of results can't be read.
 fn tell_unreadable(stored: &StoredResults) {
     stored.unreadable.iter().for_each(|error| say(&format!("left out: {error}")));
+}
+
+/// A repository that git refuses, as it is another user's: root's in a container, or one that is mounted there. Git says
+/// what allows it.
+fn of_another(said: &str) -> Error {
+    let allows = said.lines().map(str::trim).find(|line| line.starts_with("git config"));
+    let allows = allows.unwrap_or("git config --global --add safe.directory FOLDER");
+    let text = "git doesn't open the repository, as its folder belongs to another user; if you trust that one:";
+    Error::Input(format!("{text}\n      {}", shown(allows)))
 }
 
 /// What git doesn't know was named wrongly, unless there is no git.

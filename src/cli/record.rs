@@ -22,7 +22,7 @@ use super::stream::{hush, say};
 use super::{Error, signals};
 use crate::files::PartialFile;
 use crate::measure::{self, BatchChannels, Delivery, Measurement, RunEvent, RunOutcome, close, note_partial};
-use crate::monitor::{TAKEN_OFF, taken_off_at_exec};
+use crate::monitor::taken_off;
 use crate::names::shown_path;
 use crate::number::counted;
 use crate::profile::TreeOptions;
@@ -252,7 +252,7 @@ impl<'a> RunRecorder<'a> {
         into.tell(&written.words(has_stacks));
         tell_delay(launch.delay, outcome);
         if written.is_taken_off {
-            say(&format!("{TAKEN_OFF} {}", taken_off_at_exec(&header.title())));
+            say(&taken_off(&header));
         }
         written.findings(&header.target).iter().for_each(|finding| say(finding));
         tell_no_regions(launch.region_events.as_deref(), written.regions.programs().len());

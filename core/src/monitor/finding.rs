@@ -8,7 +8,7 @@ use crate::estimate::RelationIndex;
 use crate::names::first_of;
 use crate::number::{clock, counted, whole_share};
 use crate::plan::RowIndex;
-use crate::run::{MeasuredEvent, RotatedBy};
+use crate::run::{Header, MeasuredEvent, RotatedBy};
 use crate::sources::Scope;
 use crate::units::{CpuNs, WallNs};
 
@@ -206,7 +206,7 @@ impl Finding {
             Self::RelationRecovered { .. } => "W09",
             Self::Modelled => "W20",
             Self::OneKindOfCore { .. } => "W10",
-            Self::TakenOff { by: TakenOffBy::Model, .. } => "W22",
+            Self::TakenOff { by: TakenOffBy::Model, .. } => CUT,
             Self::TakenOff { .. } => TAKEN_OFF,
             Self::Gone { .. } => "W12",
             Self::UncountedTime { .. } => "W13",
@@ -432,10 +432,19 @@ const WITH_RIGHTS: &str = "setuid or setgid, has file capabilities or can't be r
 const CUT_MODEL: &str = "counted in part: valgrind ended before it had written all that it counted, as where its folder is \
                          full (df -h \"${TMPDIR:-/tmp}\"; TMPDIR names another) or it was killed";
 
-/// The code of [`Finding::TakenOff`].
-pub const TAKEN_OFF: &str = "W11";
+/// The codes of [`Finding::TakenOff`], of counters and of a model.
+const TAKEN_OFF: &str = "W11";
+const CUT: &str = "W22";
+
+/// The code and the words for a run that has such rows from a round on.
+pub fn taken_off(header: &Header) -> String {
+    match header.modelled {
+        Some(_) => format!("{CUT} {CUT_MODEL}"),
+        None => format!("{TAKEN_OFF} {}", taken_off_at_exec(&header.title())),
+    }
+}
 
 /// What it means that the kernel took the counters off what is called so.
-pub fn taken_off_at_exec(who: &str) -> String {
+fn taken_off_at_exec(who: &str) -> String {
     format!("not counted from its exec on: {who}. The kernel took the counters off, as the program is {WITH_RIGHTS}")
 }

@@ -44,7 +44,7 @@ mod uncounted;
 
 use detect::SETTLED;
 pub use detect::{LOW_RUN_RATIO, leans_on_scaling};
-pub use finding::{Finding, Noted, Severity, TAKEN_OFF, TakenOffBy, taken_off_at_exec};
+pub use finding::{Finding, Noted, Severity, TakenOffBy, taken_off};
 pub use first_minute::FirstMinute;
 pub use measure::{Measure, MeasureChoice};
 pub use metrics::MetricRow;

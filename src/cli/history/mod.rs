@@ -287,6 +287,16 @@ mod tests {
     use crate::history::results::{Benchmark, CommitResults, MachineResults, OrderedMap};
 
     #[test]
+    fn a_repository_of_another_user_is_told_with_what_opens_it() {
+        let said = "fatal: detected dubious ownership in repository at '/srv/x'\nTo add an exception for this directory, \
+                    call:\n\n\tgit config --global --add safe.directory /srv/x";
+        let text = of_another(said).to_string();
+        assert!(text.contains("belongs to another user"), "{text}");
+        assert!(text.ends_with("\n      git config --global --add safe.directory /srv/x"), "{text}");
+        assert!(of_another("fatal: detected dubious ownership").to_string().ends_with("safe.directory FOLDER"));
+    }
+
+    #[test]
     fn other_versions_are_told_as_what_they_are() {
         let of = |python: &str, version: &str| CommitResults {
             results: OrderedMap(vec![(

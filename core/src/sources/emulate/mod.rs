@@ -333,12 +333,19 @@ impl Emulated {
 }
 
 impl Emulated {
-    /// The rows that lack what the command did last, which has ended: valgrind could not write that, or was killed. What a
+    /// The rows that lack what a process did last, which has ended: valgrind could not write that, or was killed. What a
     /// command becomes by exec runs without a model where only it is to be counted.
     fn cut_rows(&self) -> Vec<RowIndex> {
-        let is_cut = self.inherit && !self.has_last_part;
+        let is_cut = self.inherit && (!self.has_last_part || self.has_unread_part());
         let counted = self.formulas.iter().enumerate().filter(|(_, formula)| formula.is_some() && is_cut);
         counted.map(|(row, _)| row).collect()
+    }
+
+    /// Whether a process has ended and left a part without its sum. valgrind makes the file of the last one at once.
+    fn has_unread_part(&self) -> bool {
+        let entries = fs::read_dir(&self.folder.path).into_iter().flatten();
+        let mut parts = entries.filter_map(|entry| part(&entry.ok()?.file_name().into_string().ok()?));
+        parts.any(|(pid, _)| !super::process::is_alive(Pid::from_raw(pid)))
     }
 
     /// A part's file as far as it is needed: to its end for those who want all of it, once it is written.
@@ -492,7 +499,7 @@ mod tests {
     #[test]
     fn a_command_that_ended_without_its_last_part_is_counted_in_part() {
         let event = Event { kind: EventKind::Modelled, ..crate::builders::event("INSTRUCTIONS") };
-        let uncounted = |root: Pid, inherit, parts: &[&str]| {
+        let uncounted = |root: Pid, inherit, parts: &[&str], unread: &[&str]| {
             let emulator = Emulator::new("valgrind".into(), &CacheModel::default(), inherit).unwrap();
             let folder = emulator.folder.path.clone();
             let mut source = emulator.source(&Plan::default(), root);
@@ -500,16 +507,22 @@ mod tests {
             for part in parts {
                 fs::write(folder.join(format!("costs.{root}{part}")), "events: Ir\nsummary: 3\n").unwrap();
             }
+            unread.iter().for_each(|name| fs::write(folder.join(name), "events: Ir\n").unwrap());
             match source.read_last() {
                 Next::Round(round) => round.uncounted,
                 Next::Ended => unreachable!("a model has always a last round"),
             }
         };
         let ended = Pid::from_raw(i32::MAX);
-        assert_eq!(uncounted(ended, true, &[".1", ".2"]), [0]);
-        assert!(uncounted(ended, true, &[".1", ".2", ""]).is_empty());
+        assert_eq!(uncounted(ended, true, &[".1", ".2"], &[]), [0]);
+        assert!(uncounted(ended, true, &[".1", ".2", ""], &[]).is_empty());
+        // What a child could not write lacks as well, unless it still runs.
+        let (child, me) = (format!("costs.{}", i32::MAX - 1), format!("costs.{}", Pid::this()));
+        assert_eq!(uncounted(ended, true, &[""], &[&child]), [0]);
+        assert!(uncounted(ended, true, &[""], &[&me]).is_empty());
         // One that has become another program, which no model runs, and one that is yet to be ended.
-        assert!(uncounted(ended, false, &[".1"]).is_empty() && uncounted(Pid::this(), true, &[".1"]).is_empty());
+        assert!(uncounted(ended, false, &[".1"], &[]).is_empty());
+        assert!(uncounted(Pid::this(), true, &[".1"], &[]).is_empty());
     }
 
     #[test]

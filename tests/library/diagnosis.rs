@@ -593,6 +593,8 @@ fn a_command_that_waits_is_told_with_what_it_waits_in() {
     let wanted = "prog is stopped by a signal: kill -CONT 7 lets it go on";
     assert_eq!(of_daemon(stopped()).as_deref(), Some(wanted));
     assert_eq!(Scenario::of(vec![stopped()]).text(DiagnosisRule::Waiting), wanted);
+    // On the screens a command that reads the terminal is stopped, however often it is let go on.
+    assert!(Scenario::of(vec![stopped()]).found()[0].why.contains("stat and record leave it the terminal"));
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub fn facts(host: &Host, kernel: &dyn Kernel) -> Vec<MachineFact> {
     let software = software(host, kernel);
     let nothing = software.standing == FactStanding::Fail;
     let mut facts = vec![linux(host), processor(host), hypervisor(host), container(host)];
-    facts.extend(no_proc(host));
+    facts.extend(proc(host));
     facts.extend([user(host), paranoid(host, nothing), seccomp(host, nothing), no_new_privs(host)]);
     facts.push(software);
     if !nothing {
@@ -80,12 +80,17 @@ fn container(host: &Host) -> MachineFact {
     }
 }
 
-/// What is missing where /proc isn't there, as in a bare root folder (chroot); nothing where it is.
-fn no_proc(host: &Host) -> Option<MachineFact> {
+/// What is wrong with /proc: it isn't there, as in a bare root folder (chroot), or is another namespace's; nothing where
+/// all is well.
+fn proc(host: &Host) -> Option<MachineFact> {
     let why = "it tells what this user may do, and what processes and threads do";
+    let found = match (host.has_proc(), host.has_proc_of_others()) {
+        (false, _) => "not mounted at /proc",
+        (true, true) => "that of another PID namespace: threads of a command are not shown",
+        (true, false) => return None,
+    };
     let fact = MachineFact::new(ReportSection::Machine, "proc", why);
-    let missing = || fact.warn(false, "not mounted at /proc").fix("mount -t proc proc /proc");
-    (!host.has_proc()).then(missing)
+    Some(fact.warn(false, found).fix("mount -t proc proc /proc"))
 }
 
 fn user(host: &Host) -> MachineFact {

@@ -1,6 +1,9 @@
 //! Says what a machine is and what this process may do on it, from the machine's files.
 
+use std::fs;
 use std::path::Path;
+
+use nix::unistd::Pid;
 
 use crate::events::{Machine, Pmu, Resolver};
 use crate::host::{HostFiles, field};
@@ -156,6 +159,12 @@ impl Host {
     /// Whether `/proc` says what this process may do.
     pub fn has_proc(&self) -> bool {
         self.files.exists("proc/self/status")
+    }
+
+    /// Whether `/proc` gives processes other numbers than they have for this one: it is another PID namespace's.
+    pub fn has_proc_of_others(&self) -> bool {
+        let own = fs::read_link(self.files.path("proc/self"));
+        own.is_ok_and(|own| own != Path::new(&Pid::this().to_string()))
     }
 
     /// The limit of this process that `/proc/self/limits` calls `name`.

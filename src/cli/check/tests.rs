@@ -270,6 +270,23 @@ fn without_proc_nothing_is_said_that_stands_there() {
 }
 
 #[test]
+fn a_proc_of_another_namespace_is_told() {
+    let (root, host) = machine("others-proc", &[("proc/self/status", ""), ("proc/7/status", SUPERUSER)]);
+    let told = |of: &str| {
+        let _ = (fs::remove_dir(root.join("proc/self")), fs::remove_file(root.join("proc/self")));
+        std::os::unix::fs::symlink(of, root.join("proc/self")).unwrap();
+        facts(&host, &ROOT).iter().find(|fact| fact.name == "proc").map(|fact| fact.found.clone())
+    };
+    fs::remove_dir_all(root.join("proc/self")).unwrap();
+    assert!(told("7").is_some_and(|found| found.contains("another PID namespace")));
+    let own = std::process::id().to_string();
+    fs::create_dir_all(root.join("proc").join(&own)).unwrap();
+    fs::write(root.join("proc").join(&own).join("status"), SUPERUSER).unwrap();
+    assert_eq!(told(&own), None);
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
 fn a_filter_is_told_from_a_level() {
     let status = "Uid:\t0\t0\t0\t0\nCapEff:\t00000000a80425fb\nNoNewPrivs:\t0\nSeccomp:\t2\n";
     let own = [("proc/cpuinfo", EPYC), (CORE, "4\n"), ("proc/self/status", status), (".dockerenv", "\n")];

@@ -62,6 +62,10 @@ fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
     (waits, (waits / (1.0 - short_of_cpu)).min(1.0))
 }
 
+/// Why a command may be stopped again and again: it isn't in the terminal's foreground.
+const READS_TERMINAL: &str = "; a command that reads its terminal is stopped while screens are on that, too: perfprop stat \
+                              and record leave it the terminal";
+
 impl Evidence<'_> {
     pub(in crate::diagnosis) fn lock_wait(&self) -> RuleResult {
         self.sampled_locks().or_else(|| self.seen_locks())
@@ -203,7 +207,11 @@ impl Evidence<'_> {
         let (stopped, looks) = looks_in(uses, |looks| matches!(looks.state, 'T' | 't'));
         let first = uses.threads.first()?.thread;
         let text = format!("{} is stopped by a signal: kill -CONT {} lets it go on", shown(&first.name), first.pid);
-        let why = format!("stopped (state T) at {:.0}% of checks {}", 100.0 * stopped, over(uses));
+        let reads = match self.monitor.header().target {
+            MeasuredTarget::Command { .. } => READS_TERMINAL,
+            _ => "",
+        };
+        let why = format!("stopped (state T) at {:.0}% of checks {}{reads}", 100.0 * stopped, over(uses));
         let is_told = looks >= LEAST_LOOKS && stopped >= STOPPED;
         is_told.then(|| Said { text, why, sure: sure_of_looks(stopped, looks) })
     }

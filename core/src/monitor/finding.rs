@@ -429,8 +429,8 @@ const WITH_RIGHTS: &str = "setuid or setgid, has file capabilities or can't be r
                            sudo \"$(command -v perfprop)\" ...";
 
 /// Why counts of a model are those of a part of the run.
-const CUT_MODEL: &str = "counted in part: valgrind ended before it had written all that it counted, as where its folder is \
-                         full (df -h \"${TMPDIR:-/tmp}\"; TMPDIR names another) or it was killed";
+const CUT_MODEL: &str = "counted in part: valgrind ended before it had written all that it counted, as where it can't run a \
+                         program, its folder is full (df -h \"${TMPDIR:-/tmp}\"; TMPDIR names another), or it was killed";
 
 /// The codes of [`Finding::TakenOff`], of counters and of a model.
 const TAKEN_OFF: &str = "W11";

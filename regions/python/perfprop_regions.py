@@ -11,25 +11,30 @@
 Run the program under `perfprop stat -- python3 program.py`, or with PERFPROP_REGION_CSV=file (- is standard output).
 PERFPROP_REGION_EVENTS=instructions,page-faults counts events in each region.
 The library libperfprop_regions.so is looked for where PERFPROP_REGIONS_LIBRARY says, beside this file, and by the
-loader.
+loader. Where it can't be loaded the program runs as it does without regions, and nothing is recorded. That is said on
+standard error if one of these variables is set, or if perfprop started the program.
 """
 
 import atexit
-import ctypes
 import functools
 import inspect
 import json
 import multiprocessing.util
 import os
 import pathlib
+import sys
 import threading
 import types
 
 _NAME = "libperfprop_regions.so"
-_REPORT = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
+# What asks for regions, and where the library is.
+_VARIABLES = ("PERFPROP_REGION_CSV", "PERFPROP_REGION_JSON", "PERFPROP_REGION_EVENTS", "PERFPROP_REGIONS_LIBRARY")
 
 
 def _load():
+    # Some builds of Python have none.
+    import ctypes
+
     named = os.environ.get("PERFPROP_REGIONS_LIBRARY")
     beside = pathlib.Path(__file__).parent / _NAME
     library = ctypes.CDLL(named or (str(beside) if beside.exists() else _NAME))
@@ -39,13 +44,72 @@ def _load():
     library.perfprop_end.argtypes = [ctypes.c_uint64]
     library.perfprop_phase.argtypes = [ctypes.c_char_p]
     library.perfprop_record.argtypes = [ctypes.c_int]
-    library.perfprop_on_report.argtypes = [_REPORT, ctypes.c_void_p]
+    library.callback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
+    library.perfprop_on_report.argtypes = [library.callback, ctypes.c_void_p]
     library.perfprop_report.argtypes = []
     library.perfprop_end_child.argtypes = []
     return library
 
 
-_library = _load()
+class _NoLibrary:
+    """Stands for a library that can't be loaded: records nothing."""
+
+    def callback(self, *_):
+        return None
+
+    def perfprop_begin(self, _):
+        return 0
+
+    perfprop_begin_recursive = perfprop_begin
+
+    def perfprop_end(self, _):
+        pass
+
+    perfprop_phase = perfprop_record = perfprop_end
+
+    def perfprop_on_report(self, *_):
+        pass
+
+    def perfprop_report(self):
+        pass
+
+    perfprop_end_child = perfprop_report
+
+
+def _is_watched():
+    """Whether perfprop started this process or one above it: it makes a folder that is named after that one."""
+    process = os.getpid()
+    while process > 0:
+        if os.path.isdir(f"/dev/shm/perfprop-regions-{process}"):
+            return True
+        with open(f"/proc/{process}/stat", "rb") as stat:
+            # Behind the name, which may have any bytes: the state, and the process above.
+            process = int(stat.read().rpartition(b")")[2].split()[1])
+    return False
+
+
+def _tell(error):
+    """Says why nothing is recorded, to those who asked for regions."""
+    try:
+        is_asked = any(os.environ.get(name) for name in (*_VARIABLES, "PERFPROP_REGIONS")) or _is_watched()
+        if is_asked and sys.stderr is not None:
+            how = "PERFPROP_REGIONS_LIBRARY=/path/to/" + _NAME
+            print(f"perfprop: the regions of this program aren't recorded: {error}; set {how}", file=sys.stderr)
+    except (OSError, ValueError, IndexError):
+        # There is nobody to tell it.
+        pass
+
+
+def _load_or_tell():
+    try:
+        return _load()
+    # It isn't there or is no library, it lacks a function, or there is no ctypes.
+    except (OSError, AttributeError, ImportError) as error:
+        _tell(error)
+        return _NoLibrary()
+
+
+_library = _load_or_tell()
 
 
 def _in_child(library):
@@ -181,7 +245,7 @@ def on_report(function):
     _reported.append(function)
 
 
-@_REPORT
+@_library.callback
 def _call(text, _):
     for function in _reported:
         function(json.loads(text))
@@ -194,4 +258,4 @@ def report():
 
 def _at_exit():
     report()
-    _library.perfprop_on_report(_REPORT(), None)
+    _library.perfprop_on_report(_library.callback(), None)

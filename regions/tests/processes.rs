@@ -5,13 +5,14 @@
 mod support;
 
 use std::cell::Cell;
+use std::ffi::OsStr;
 use std::future::Future;
 use std::pin::pin;
 use std::process::{Command, Output};
 use std::task::{Context, Poll, Waker};
 
 use perfprop_regions::layout::{NAMES_AT, NODES_AT, TEXT_AT, THREADS_AT};
-use perfprop_regions::{CSV, EVENTS, FILE_SIZE, FOLDER, Region, Snapshot, Source, on_report, record, region};
+use perfprop_regions::{CSV, EVENTS, FILE_SIZE, FOLDER, JSON, Region, Snapshot, Source, on_report, record, region};
 use support::{Folder, PART, built, here, library, part};
 
 /// Name, calls of each row of CSV.
@@ -79,6 +80,84 @@ fn a_program_in_python_has_regions() {
     let Ok(output) = output else { return eprintln!("skipped: no python3 here") };
     assert!(output.status.success(), "{output:?}");
     assert_eq!(calls(&output), named(&[("Counter", 10), ("depth", 21), ("dict", 10), ("round", 10)]));
+}
+
+/// Takes away what asks for regions, and where the library is looked for.
+fn without_regions(command: &mut Command) {
+    for name in [CSV, JSON, EVENTS, FOLDER, "PERFPROP_REGIONS_LIBRARY", "LD_LIBRARY_PATH"] {
+        command.env_remove(name);
+    }
+}
+
+/// Calls all that the module has.
+const ALL_OF_THE_MODULE: &str = "
+import multiprocessing
+import perfprop_regions as regions
+@regions.measured
+def call(): return 1
+@regions.measured
+def steps(): yield 2
+def child():
+    with regions.region('child'): pass
+regions.record()
+regions.on_report(lambda rows: print('reported'))
+regions.phase('warmup')
+with regions.region('outer'):
+    with regions.region('inner'): pass
+    print(call() + sum(steps()))
+process = multiprocessing.get_context('fork').Process(target=child)
+process.start()
+process.join()
+regions.report()
+print(process.exitcode)
+";
+
+#[test]
+fn a_program_in_python_without_the_library_runs_and_who_asked_is_told_once() {
+    let folder = Folder::new();
+    let damaged = folder.0.join("damaged.so");
+    std::fs::write(&damaged, "no library").unwrap();
+    let run = |variable: Option<(&str, &OsStr)>| {
+        let mut command = Command::new("python3");
+        command.args(["-W", "ignore", "-c", ALL_OF_THE_MODULE]).env("PYTHONPATH", here("python"));
+        without_regions(&mut command);
+        command.envs(variable).output().ok()
+    };
+    let (csv, library) = (folder.0.join("out.csv"), "PERFPROP_REGIONS_LIBRARY");
+    let cases = [
+        (None, None),
+        (Some((CSV, csv.as_os_str())), Some("libperfprop_regions.so")),
+        (Some((library, damaged.as_os_str())), Some("damaged.so")),
+        (Some((library, OsStr::new("libc.so.6"))), Some("perfprop_begin")),
+    ];
+    for (variable, why) in cases {
+        let Some(output) = run(variable) else { return eprintln!("skipped: no python3 here") };
+        let [out, told] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        assert!(output.status.success() && out == "3\n0\n", "{output:?}");
+        match why {
+            None => assert_eq!(told, ""),
+            Some(why) => {
+                assert!(told.starts_with("perfprop: the regions of this program aren't recorded: "), "{told}");
+                assert!(told.contains(why) && told.lines().count() == 1, "{told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_program_in_python_that_perfprop_started_is_told_that_the_library_is_missing() {
+    // The folder that perfprop makes for a command is named after its process, which is the shell here.
+    let script = "folder=/dev/shm/perfprop-regions-$$; mkdir $folder || exit 77
+        python3 -c 'import perfprop_regions'; result=$?; rmdir $folder; exit $result";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).env("PYTHONPATH", here("python"));
+    without_regions(&mut command);
+    let output = command.output().unwrap();
+    if matches!(output.status.code(), Some(77 | 127)) {
+        return eprintln!("skipped: no python3 here, or no folder can be made in /dev/shm");
+    }
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("aren't recorded"), "{output:?}");
 }
 
 /// Runs a program in Python with a file for its regions; `None` where that isn't possible here.

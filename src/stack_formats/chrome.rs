@@ -1,7 +1,8 @@
 //! Writes the calls of regions one by one as Chrome's trace events, which Perfetto and chrome://tracing open.
 //!
 //! A call is an event of type `X`, with its beginning and its length in microseconds; one that had not ended an event `B`.
-//! Where enters and leaves were missed, an event `i` says how many.
+//! These have to nest on a thread: Perfetto drops what doesn't. So a call that ended after one in which it began is a pair of
+//! events `b` and `e`, which are drawn on a track of their own; one that had not ended by then is a `b` alone. Where enters and leaves were missed, an event `i` says how many.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -56,6 +57,7 @@ pub fn write_trace(recording: &Recording, out: &mut dyn Write) -> Result<TraceLe
         is_empty: true,
         table: RegionTable::default(),
         open: BTreeMap::new(),
+        outlasting: 0,
         length: TraceLength::default(),
     };
     let (mut first, mut last) = (None, WallNs(0));
@@ -88,6 +90,8 @@ struct Trace<'a> {
     table: RegionTable,
     /// What is open on each thread of each process.
     open: BTreeMap<(u32, u32), Vec<OpenCall>>,
+    /// Calls so far that are on tracks of their own: each has a number.
+    outlasting: u64,
     length: TraceLength,
 }
 
@@ -97,6 +101,8 @@ struct OpenCall {
     enter: RegionMark,
     /// Whether enters and leaves are missing since then.
     is_unsure: bool,
+    /// Whether a call in which it began has ended.
+    is_outlasting: bool,
 }
 
 impl Trace<'_> {
@@ -119,9 +125,10 @@ impl Trace<'_> {
         for mark in &thread.marks {
             let open = self.open.entry(key).or_default();
             if mark.is_enter {
-                open.push(OpenCall { enter: *mark, is_unsure: false });
+                open.push(OpenCall { enter: *mark, is_unsure: false, is_outlasting: false });
             } else if let Some(place) = open.iter().rposition(|open| open.enter.path == mark.path) {
                 let call = open.remove(place);
+                open[place..].iter_mut().for_each(|within| within.is_outlasting = true);
                 self.call(key, call, Some(mark.at))?;
             }
         }
@@ -141,15 +148,28 @@ impl Trace<'_> {
 
     fn call(&mut self, (pid, tid): (u32, u32), call: OpenCall, end: Option<WallNs>) -> Result<(), WriteError> {
         self.length.calls += 1;
-        let OpenCall { enter, is_unsure } = call;
+        let OpenCall { enter, is_unsure, is_outlasting } = call;
         let ts = microseconds(enter.at);
         let mut event = json!({ "ph": "B", "name": self.name(enter.path), "pid": pid, "tid": tid, "ts": ts });
-        if let Some(end) = end {
-            (event["ph"], event["dur"]) = ("X".into(), microseconds(end - enter.at).into());
-        }
         if is_unsure {
             event["args"] = json!({ "note": "enters and leaves are missing in it: it may be several calls" });
         }
+        if is_outlasting {
+            return self.outlasting(event, end);
+        }
+        if let Some(end) = end {
+            (event["ph"], event["dur"]) = ("X".into(), microseconds(end - enter.at).into());
+        }
+        self.event(&event)
+    }
+
+    /// A call that ended after one in which it began, or hadn't ended by then.
+    fn outlasting(&mut self, mut event: Value, end: Option<WallNs>) -> Result<(), WriteError> {
+        self.outlasting += 1;
+        (event["ph"], event["cat"], event["id"]) = ("b".into(), "region".into(), self.outlasting.into());
+        self.event(&event)?;
+        let Some(end) = end else { return Ok(()) };
+        (event["ph"], event["ts"]) = ("e".into(), microseconds(end).into());
         self.event(&event)
     }
 
@@ -235,6 +255,42 @@ mod tests {
         );
         assert_eq!(length, TraceLength { calls: 3, threads: 1, time: WallNs(5000), missed: 4 });
         assert!(length.to_string().contains("4 enters and leaves are missing"), "{length}");
+    }
+
+    #[test]
+    fn calls_that_outlast_one_in_which_they_began_are_on_tracks_of_their_own_and_the_others_nest() {
+        let enters_and_leaves = [
+            (1000, 0, true),
+            (2000, 1, true),
+            (3000, 2, true),
+            (4000, 0, false),
+            // It begins when 'a' has ended.
+            (5000, 3, true),
+            (6000, 3, false),
+            (7000, 1, false),
+        ];
+        let batch = RegionBatch {
+            programs: vec![RegionProgram { pid: 7, name: None }],
+            paths: vec![path(None, "a"), path(Some(0), "b"), path(Some(1), "c"), path(Some(2), "d")],
+            marks: marks(0, &enters_and_leaves),
+            ..RegionBatch::default()
+        };
+        let (events, length) = events(vec![batch.clone()]);
+        let event = |ph: &str, name: &str, ts: f64, dur: Value| (ph.into(), name.into(), json!(ts), dur);
+        let wanted = [
+            event("X", "a", 1.0, json!(3.0)),
+            event("X", "d", 5.0, json!(1.0)),
+            event("b", "b", 2.0, Value::Null),
+            event("e", "b", 7.0, Value::Null),
+            event("b", "c", 3.0, Value::Null),
+        ];
+        assert_eq!((&events[..], length.calls), (&wanted[..], 4));
+        let mut out = Vec::new();
+        write_trace(&recording(vec![batch]), &mut out).unwrap();
+        let trace: Value = serde_json::from_slice(&out).unwrap();
+        let all = trace["traceEvents"].as_array().unwrap().iter();
+        let ids: Vec<_> = all.filter_map(|event| event["id"].as_u64()).collect();
+        assert_eq!(ids, [1, 1, 2]);
     }
 
     #[test]

@@ -28,8 +28,8 @@
 extern "C" {
 #endif
 
-/* Begins a region. 0 where nothing is recorded, or one of the name is open on this thread, which goes on and is said
- * on standard error once. */
+/* Begins a region. 0 where nothing is recorded, or one of the name is open on this thread, which goes on: this call is
+ * counted as lost, and that is said on standard error once. A region that longjmp leaves stays open: end it before. */
 uint64_t perfprop_begin(const char *name);
 
 /* The same for a region that records operations, which are run backwards later. */

@@ -15,7 +15,8 @@ pub struct EventTotal {
     pub standard_error: Option<f64>,
     /// Its degrees of freedom.
     pub degrees: u64,
-    /// Counts in the region alone, estimated in the same way. `None` where it was never counted there.
+    /// Counts in the region alone, estimated in the same way. `None` where it was never counted there, and while a region
+    /// that was opened in a call has outlasted it.
     pub self_count: Option<f64>,
     /// Of a call.
     pub mean: f64,
@@ -134,6 +135,12 @@ impl EventSums {
             marker_error: self.marker_error,
             counted: without(all.sum as f64, self.markers),
         })
+    }
+
+    /// The same of a row that a region has outlasted, if this is one: what was counted in the row alone isn't known then.
+    pub fn total_of(&self, calls: u64, outlasted_by: Option<&str>) -> Option<EventTotal> {
+        let total = self.total(calls)?;
+        Some(EventTotal { self_count: total.self_count.filter(|_| outlasted_by.is_none()), ..total })
     }
 
     /// What was counted since earlier sums of the same row. The least and the most of a call stay those of all calls.

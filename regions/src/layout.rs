@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// The first eight bytes, written last: whoever sees them sees a whole header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PPregion");
 /// Changes when anything below does.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// Names there is room for, and bytes of all their text.
 pub const NAMES: usize = 32_768;
@@ -67,9 +67,9 @@ pub struct Header {
     pub nodes: AtomicU32,
     /// Odd while nodes move from one thread to another, even otherwise.
     pub folding: AtomicU64,
-    /// Calls that aren't counted, as there was no room for their path, or none for their thread, or as a signal handler
-    /// interrupted what counts.
-    pub lost: [AtomicU64; 3],
+    /// Calls that aren't counted, as there was no room for their path, or none for their thread, as a signal handler
+    /// interrupted what counts, or as their name was open.
+    pub lost: [AtomicU64; 4],
     /// What an enter and a leave add to the time of their own region, in nanoseconds: an `f64`'s bits.
     pub inner_ns: AtomicU64,
     /// What they add to the time of the region around, as above.
@@ -193,6 +193,11 @@ pub struct Node {
     pub name: AtomicU32,
     /// Name of the phase; 0 for none.
     pub phase: AtomicU32,
+    /// Name of the last of the regions that [`Node::outlasting`] counts; 0 where there are none.
+    pub outlasting_name: AtomicU32,
+    /// Regions that were opened in a call of this one, were open when it ended, and still are. The time until it ended was
+    /// taken off this one's own, which is wrong if they were left without an end.
+    pub outlasting: AtomicU64,
     /// Calls that ended.
     pub calls: AtomicU64,
     /// Those of them that were counted while the region was open, as where a function calls itself.

@@ -56,7 +56,7 @@ pub use instrument::Instrumented;
 pub use memory::{FOLDER, MEMFD, folder_of};
 pub use output::{CSV, JSON, csv, json};
 pub use region::{AlreadyOpen, Counter, Guard, Region, Reverse, counter, phase, record, region, try_region};
-pub use report::{Certainty, PathRow, Row, Spread, Times, WARM_UP};
+pub use report::{Certainty, PathRow, Row, Spread, Times, WARM_UP, outlasted_words};
 pub use snapshot::{
     Activity, EventCounts, EventMarker, FILE_SIZE, LostCalls, MarkOf, Marker, NodeCounts, Snapshot, SnapshotError,
     Source, ThreadActivity, ThreadRegions,

@@ -8,8 +8,8 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::event_totals::EventTotal;
-use crate::report::{Certainty, PathRow, Row, Times};
+use crate::event_totals::{EventSums, EventTotal};
+use crate::report::{Certainty, PathRow, Row, Times, outlasted_words};
 use crate::run;
 use crate::snapshot::{EventCounts, Snapshot};
 
@@ -89,7 +89,7 @@ fn csv_line(text: &mut String, snapshot: &Snapshot, row: &Row) {
         }
     }
     for event in &row.events {
-        csv_event(text, event.all.missing, event.total(times.calls).as_ref());
+        csv_event(text, event.all.missing, times.event(event).as_ref());
     }
     text.push('\n');
 }
@@ -162,13 +162,15 @@ fn json_row(text: &mut String, snapshot: &Snapshot, row: &PathRow) {
     let phase = if row.phase.is_empty() { "null".into() } else { string(&row.phase) };
     let _ = write!(text, ",\"phase\":{phase}");
     json_times(text, &row.times);
+    if let Some(name) = &row.times.outlasted_by {
+        let _ = write!(text, ",\"outlasted_by\":{}", string(name));
+    }
     for (name, counted) in snapshot.counters.iter().zip(row.counters) {
         let _ = write!(text, ",{}:{counted}", string(name));
     }
     let events = snapshot.events.iter().zip(&row.events);
-    let calls = row.times.calls;
-    let events =
-        events.map(|(name, event)| format!("{}:{}", string(name), json_event(&event.all, event.total(calls).as_ref())));
+    let event = |event: &EventSums| json_event(&event.all, row.times.event(event).as_ref());
+    let events = events.map(|(name, sums)| format!("{}:{}", string(name), event(sums)));
     if !snapshot.events.is_empty() {
         let _ = write!(text, ",\"events\":{{{}}}", events.collect::<Vec<_>>().join(","));
     }
@@ -238,6 +240,7 @@ pub(crate) fn at_exit(snapshot: &Snapshot, is_child: bool) {
     if is_asked(CSV) || is_asked(JSON) {
         unended(snapshot)
             .into_iter()
+            .chain(outlasted(snapshot))
             .chain(snapshot.lost.sentences(|calls| calls.to_string()))
             .for_each(|warning| warn(&warning));
     }
@@ -255,16 +258,29 @@ fn unended(snapshot: &Snapshot) -> Option<String> {
     let ended: BTreeSet<String> = snapshot.rows().into_iter().map(|row| row.name).collect();
     let entered: BTreeSet<&str> = snapshot.nodes.iter().map(|node| node.name.as_str()).collect();
     let open: Vec<_> = entered.into_iter().filter(|name| !ended.contains(*name)).collect();
-    let first: Vec<_> = open.iter().take(MOST_NAMED).map(|name| format!("'{}'", name.escape_debug())).collect();
-    let more = match open.len() - first.len() {
+    (!open.is_empty()).then(|| format!("no call has ended of {}: no row has it", first_of(&open)))
+}
+
+/// Of which regions the time alone isn't known, and what outlasted them.
+fn outlasted(snapshot: &Snapshot) -> Option<String> {
+    let pairs = snapshot.nodes.iter().filter_map(|node| Some((node.name.as_str(), node.outlasted_by.as_deref()?)));
+    let (outlasted, by): (BTreeSet<&str>, BTreeSet<&str>) = pairs.unzip();
+    let [outlasted, by] = [outlasted, by].map(|names| first_of(&Vec::from_iter(names)));
+    (!outlasted.is_empty()).then(|| outlasted_words("self_time", &outlasted, &by))
+}
+
+/// So many names are told.
+const MOST_NAMED: usize = 8;
+
+/// The first of some names, and how many more there are.
+fn first_of(names: &[&str]) -> String {
+    let first: Vec<_> = names.iter().take(MOST_NAMED).map(|name| format!("'{}'", name.escape_debug())).collect();
+    let more = match names.len() - first.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    (!open.is_empty()).then(|| format!("no call has ended of {}{more}: no row has it", first.join(", ")))
+    first.join(", ") + &more
 }
-
-/// So many regions without a call are named.
-const MOST_NAMED: usize = 8;
 
 #[expect(clippy::print_stderr, reason = "the program is at its end")]
 fn warn(what: &str) {

@@ -207,9 +207,10 @@ fn given(entered: Result<Entered, Refusal>, name: &str) -> Result<Guard, Already
     }
 }
 
-/// Says once in a process that a region was open.
+/// Counts a call that was refused, as its name was open, and says it once in a process.
 #[cold]
 pub(crate) fn complain(name: &str) {
+    thread::lose_refused();
     static ONCE: AtomicBool = AtomicBool::new(false);
     let name = name.escape_debug();
     let rest = "it goes on, and this call isn't counted (told once)";

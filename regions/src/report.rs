@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event_totals::{EventSums, Within, add_events};
+use crate::event_totals::{EventSums, EventTotal, Within, add_events};
 use crate::histogram::quantile;
 use crate::layout::{BUCKETS, COUNTERS};
 use crate::markers::{MarkedCalls, MarkerCost};
@@ -65,6 +65,9 @@ pub struct Times {
     pub reverse_calls: u64,
     /// Their time.
     pub reverse_ns: f64,
+    /// Name of a region that was opened in a call of this one, was open when it ended, and still is; `None` where there is
+    /// none. If it was left without an end, as by `longjmp`, too much was taken off the time in this region alone.
+    pub outlasted_by: Option<String>,
     /// The spread of calls; `None` without a call.
     pub calls_ns: Option<Spread>,
     distribution: Distribution,
@@ -140,6 +143,9 @@ impl Times {
         self.self_markers_ns += derived.self_markers_ns;
         self.reverse_calls = self.reverse_calls.saturating_add(node.reverse_calls);
         self.reverse_ns += node.reverse_ns as f64;
+        if self.outlasted_by.is_none() {
+            self.outlasted_by.clone_from(&node.outlasted_by);
+        }
         self.distribution.add(node);
     }
 
@@ -159,7 +165,12 @@ impl Times {
 
     /// How well the time in the region alone is known.
     pub fn self_certainty(&self) -> Certainty {
-        Certainty::of(self.self_ns, self.self_markers_ns)
+        Certainty::of_self(self.self_ns, self.self_markers_ns, self.outlasted_by.as_deref())
+    }
+
+    /// The total of what an event counted in these calls; `None` where it was never counted.
+    pub fn event(&self, sums: &EventSums) -> Option<EventTotal> {
+        sums.total_of(self.calls, self.outlasted_by.as_deref())
     }
 }
 
@@ -171,7 +182,7 @@ pub enum Certainty {
     Clear,
     /// Less than half of it is left.
     Rough,
-    /// Nothing is left, which doesn't say that the time is 0.
+    /// Nothing is left, which doesn't say that the time is 0; or it isn't known whether too much was taken off.
     Unknown,
 }
 
@@ -184,6 +195,16 @@ impl Certainty {
             _ => Self::Unknown,
         }
     }
+
+    /// The same of the time in a region alone, which isn't known while this region has outlasted it.
+    pub fn of_self(left_ns: f64, markers_ns: f64, outlasted_by: Option<&str>) -> Self {
+        if outlasted_by.is_some() { Self::Unknown } else { Self::of(left_ns, markers_ns) }
+    }
+}
+
+/// Says that the time alone isn't known of regions that others have outlasted; both are lists of names.
+pub fn outlasted_words(figure: &str, outlasted: &str, by: &str) -> String {
+    format!("{figure} of {outlasted} is not known: in a call that has ended, {by} began and has not ended")
 }
 
 /// Times of a node without the markers'.
@@ -338,6 +359,7 @@ mod tests {
             parent,
             name: name.into(),
             phase: String::new(),
+            outlasted_by: None,
             calls,
             again,
             recorded: 0,

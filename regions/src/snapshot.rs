@@ -92,12 +92,15 @@ pub struct LostCalls {
     pub to_threads: u64,
     /// They began or ended in a signal handler that had interrupted what counts, or when their thread had all but ended.
     pub in_handlers: u64,
+    /// A region of their name was open on their thread, as one is that `longjmp` left without an end.
+    pub to_open_names: u64,
 }
 
 impl LostCalls {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.to_paths.saturating_add(self.to_threads).saturating_add(self.in_handlers)
+        let Self { to_paths, to_threads, in_handlers, to_open_names } = *self;
+        [to_paths, to_threads, in_handlers, to_open_names].into_iter().fold(0, u64::saturating_add)
     }
 
     /// Those that were lost after an earlier time.
@@ -107,6 +110,18 @@ impl LostCalls {
             to_paths: self.to_paths.saturating_sub(earlier.to_paths),
             to_threads: self.to_threads.saturating_sub(earlier.to_threads),
             in_handlers: self.in_handlers.saturating_sub(earlier.in_handlers),
+            to_open_names: self.to_open_names.saturating_sub(earlier.to_open_names),
+        }
+    }
+
+    /// These and others.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            to_paths: self.to_paths.saturating_add(other.to_paths),
+            to_threads: self.to_threads.saturating_add(other.to_threads),
+            in_handlers: self.in_handlers.saturating_add(other.in_handlers),
+            to_open_names: self.to_open_names.saturating_add(other.to_open_names),
         }
     }
 
@@ -116,6 +131,7 @@ impl LostCalls {
             (self.to_paths, "there are too many paths of regions"),
             (self.to_threads, "there are too many threads at once"),
             (self.in_handlers, "a signal handler had interrupted a begin or an end, or the thread had all but ended"),
+            (self.to_open_names, "a region of the name was open on the thread, as one stays that longjmp leaves"),
         ];
         let lost = all.into_iter().filter(|(calls, _)| *calls > 0);
         let sentence = |(calls, why)| match calls {
@@ -174,6 +190,9 @@ pub struct NodeCounts {
     pub name: String,
     /// Name of the phase in which it was entered; empty for none.
     pub phase: String,
+    /// Name of a region that was opened in a call of this one, was open when it ended, and still is: the time in this
+    /// region alone isn't known. `None` where there is no such region.
+    pub outlasted_by: Option<String>,
     /// Calls that ended.
     pub calls: u64,
     /// Those that were counted while the region was open.
@@ -396,7 +415,7 @@ fn header(source: &dyn Source) -> Result<Bytes, SnapshotError> {
 
 fn lost_calls(header: &Bytes) -> LostCalls {
     let lost = |place: usize| header.u64(offset_of!(Header, lost) + 8 * place);
-    LostCalls { to_paths: lost(0), to_threads: lost(1), in_handlers: lost(2) }
+    LostCalls { to_paths: lost(0), to_threads: lost(1), in_handlers: lost(2), to_open_names: lost(3) }
 }
 
 fn read_names(source: &dyn Source, count: usize, text: usize) -> Result<Vec<String>, SnapshotError> {
@@ -490,6 +509,10 @@ impl NodesReader<'_> {
             parent: None,
             name,
             phase: named(offset_of!(Node, phase))?.clone(),
+            outlasted_by: match bytes.u64(offset_of!(Node, outlasting)) {
+                0 => None,
+                _ => Some(named(offset_of!(Node, outlasting_name))?.clone()),
+            },
             calls: bytes.u64(offset_of!(Node, calls)),
             again: bytes.u64(offset_of!(Node, again)),
             recorded: bytes.u64(offset_of!(Node, recorded)),

@@ -67,6 +67,7 @@ pub(crate) enum Lost {
     Paths,
     Threads,
     Interrupted,
+    AlreadyOpen,
 }
 
 /// The table of this process, which its first region makes; `None` where there is no memory for it, and in a signal handler
@@ -414,7 +415,7 @@ pub(crate) fn raise(most: &AtomicU64, value: u64) {
 /// The sums of a node, in which the shortest and longest call aren't.
 fn sums(node: &Node) -> impl Iterator<Item = &AtomicU64> {
     let calls = [&node.calls, &node.again, &node.recorded, &node.reverse_calls];
-    let own = calls.into_iter().chain([&node.total_ns, &node.outside_ns, &node.reverse_ns]);
+    let own = calls.into_iter().chain([&node.total_ns, &node.outside_ns, &node.reverse_ns, &node.outlasting]);
     let events = node.events.iter().flat_map(event_sums);
     own.chain(&node.counters).chain(events)
 }
@@ -445,10 +446,14 @@ fn add(to: &Node, from: &Node) {
     for (to, from) in to.histogram.iter().zip(&from.histogram) {
         to.store(to.load(Relaxed).saturating_add(from.load(Relaxed)), Relaxed);
     }
+    if from.outlasting.load(Relaxed) > 0 {
+        to.outlasting_name.store(from.outlasting_name.load(Relaxed), Relaxed);
+    }
 }
 
 fn clear(node: &Node) {
     node.name.store(0, Release);
+    node.outlasting_name.store(0, Relaxed);
     sums(node).chain(floats(node)).chain(least(node)).chain(most(node)).for_each(|value| value.store(0, Relaxed));
     node.histogram.iter().for_each(|calls| calls.store(0, Relaxed));
 }

@@ -150,6 +150,15 @@ struct Open {
     moved: u64,
 }
 
+/// A region that was opened in a call of another one, was open when that ended, and still is.
+#[derive(Clone, Copy, Debug)]
+struct Outlasting {
+    handle: u64,
+    name: u32,
+    /// The node of the one that ended.
+    outlasted: u32,
+}
+
 impl Open {
     /// Since when it is directly within the region around.
     fn since(&self) -> u64 {
@@ -173,6 +182,8 @@ struct Thread {
     /// `None` where all slots are taken.
     slot: Option<u32>,
     open: Vec<Open>,
+    /// Those of them that were opened in calls which have ended.
+    outlasting: Vec<Outlasting>,
     /// `None` where no events are wanted.
     events: Option<ThreadEvents>,
     /// A bit for each name: whether it is open.
@@ -198,6 +209,7 @@ impl Thread {
             calls: 0,
             slot: table.begin_thread(),
             open: Vec::with_capacity(16),
+            outlasting: Vec::new(),
             events: ThreadEvents::new(table.events()),
             is_open: Vec::new(),
             phase: 0,
@@ -399,6 +411,7 @@ impl Thread {
         if open.moved != 0 {
             self.add_stay(open, place, end);
             self.add_outside(self.parent(open.node), ns);
+            self.end_outlasting(open.handle);
         }
         self.count_call(open, ns);
     }
@@ -409,6 +422,24 @@ impl Thread {
         let above = self.open[place];
         self.open[place].moved = end;
         self.add_outside(closed.node, above.since().wrapping_sub(end));
+        if closed.node != 0 {
+            self.outlasting.push(Outlasting { handle: above.handle, name: above.name, outlasted: closed.node });
+            let node = self.table.memory.node(closed.node);
+            node.outlasting_name.store(above.name, Relaxed);
+            grow(&node.outlasting, 1);
+        }
+    }
+
+    /// A region ends: what it outlasted is known from now on.
+    #[cold]
+    fn end_outlasting(&mut self, handle: u64) {
+        while let Some(place) = self.outlasting.iter().rposition(|outlasting| outlasting.handle == handle) {
+            let outlasted = self.outlasting.remove(place).outlasted;
+            let last = self.outlasting.iter().rfind(|outlasting| outlasting.outlasted == outlasted);
+            let node = self.table.memory.node(outlasted);
+            grow(&node.outlasting, 1_u64.wrapping_neg());
+            node.outlasting_name.store(last.map_or(0, |last| last.name), Relaxed);
+        }
     }
 
     /// Takes what a region took since it moved, or was entered, off the region around, which its path may not have.
@@ -453,6 +484,7 @@ impl Thread {
         let now = self.events.as_ref().and_then(ThreadEvents::read);
         let (open, place, ns) = self.leave(entered, end)?;
         self.add_stay(&open, place, end);
+        self.end_outlasting(open.handle);
         let (name, node) = (open.name, open.node);
         let counted = self.events.as_mut().and_then(|events| events.end(place, now));
         let (generation, thread) = (self.generation, self.number);
@@ -635,6 +667,14 @@ pub(crate) fn suspend(entered: Entered) -> Option<Suspended> {
 pub(crate) fn finish(suspended: &Suspended) {
     if suspended.generation == generation() {
         with(Entry::Static, |thread| thread.finish(suspended));
+    }
+}
+
+/// Counts a call that was refused, as its name is open.
+#[cold]
+pub(crate) fn lose_refused() {
+    if let Some(table) = table() {
+        table.lose(1, Lost::AlreadyOpen);
     }
 }
 

@@ -68,6 +68,59 @@ fn a_program_in_cpp_has_regions() {
     assert_eq!(calls(&output), named(&wanted));
 }
 
+/// Leaves a region by `longjmp` in each of three calls of another one.
+const JUMPS: &str = r#"
+#include <perfprop.h>
+#include <setjmp.h>
+static jmp_buf out;
+static void parse(void) {
+    uint64_t inner = perfprop_begin("parse");
+    longjmp(out, 1);
+    perfprop_end(inner);
+}
+int main(void) {
+    for (int i = 0; i < 3; i++) {
+        uint64_t outer = perfprop_begin("load");
+        if (setjmp(out) == 0) parse();
+        perfprop_end(outer);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn a_region_that_longjmp_left_is_told_with_what_is_not_known_for_it() {
+    let (Some(library), folder) = (library(), Folder::new()) else { return };
+    let [source, program, json] = ["jump.c", "jump", "jump.json"].map(|name| folder.0.join(name));
+    std::fs::write(&source, JUMPS).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-I".as_ref(), here("include").as_os_str(), source.as_os_str()]).arg(&library);
+    if !compiler.args(["-o".as_ref(), program.as_os_str()]).status().is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: no C compiler here");
+    }
+    let mut command = Command::new(&program);
+    command.env(CSV, "-").env(JSON, &json).env(EVENTS, "task-clock").env("LD_LIBRARY_PATH", built());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(calls(&output), named(&[("load", 3)]));
+    let told = String::from_utf8_lossy(&output.stderr);
+    let unknown = "self_time of 'load' is not known: in a call that has ended, 'parse' began and has not ended";
+    let refused = "2 calls are not counted: a region of the name was open on the thread";
+    assert!(told.contains(unknown) && told.contains(refused), "{told}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let of_column = |name: &str| {
+        let place = text.lines().next().unwrap().split(',').position(|column| column == name);
+        place.map(|place| text.lines().nth(1).unwrap().split(',').nth(place).unwrap())
+    };
+    assert!(of_column("self_time") == Some("") && of_column("total_time") != Some(""), "{text}");
+    assert!(of_column("task-clock_self").is_none_or(str::is_empty), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    let rows = json["regions"].as_array().unwrap().iter();
+    let selves: Vec<_> = rows.map(|row| (row["self_ns"].is_null(), row["outlasted_by"].as_str())).collect();
+    assert_eq!((&selves[0], selves.len(), json["lost_calls"].as_u64()), (&(true, Some("parse")), 2, Some(2)));
+    assert_eq!(selves[1].1, None);
+}
+
 #[test]
 fn a_program_in_python_has_regions() {
     let Some(library) = library() else { return };

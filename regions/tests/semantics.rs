@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use perfprop_regions::{PathRow, Region, Row, counter, phase, record, region, snapshot, try_region};
+use perfprop_regions::{Certainty, PathRow, Region, Row, counter, phase, record, region, snapshot, try_region};
 
 fn wait(time: Duration) {
     let start = Instant::now();
@@ -208,6 +208,56 @@ fn a_region_that_is_closed_before_the_one_within_has_its_own_time() {
     assert!(around >= 9.9 && second == second_alone, "{around} {second}");
 }
 
+/// The row of a region of this thread: whether its time alone is known, and what outlasted it.
+fn outlasted(name: &str) -> (Certainty, Option<String>) {
+    let times = rows().into_iter().find(|row| row.name == name).unwrap().times;
+    (times.self_certainty(), times.outlasted_by)
+}
+
+#[test]
+fn the_time_alone_is_unknown_while_a_region_that_began_in_a_call_outlasts_it() {
+    record(true);
+    std::thread::spawn(|| {
+        let around = region("around outlasted");
+        wait(Duration::from_micros(100));
+        let outer = region("outlasted");
+        let (first, second) = (region("outlasting 1"), region("outlasting 2"));
+        wait(Duration::from_micros(100));
+        drop(outer);
+        assert_eq!(outlasted("outlasted"), (Certainty::Unknown, Some("outlasting 1".into())));
+        drop(around);
+        assert_eq!(outlasted("around outlasted"), (Certainty::Unknown, Some("outlasting 1".into())));
+        // It outlasts the first one now, and none of the others.
+        drop(first);
+        assert_eq!(outlasted("outlasting 1"), (Certainty::Unknown, Some("outlasting 2".into())));
+        assert_eq!([outlasted("outlasted").1, outlasted("around outlasted").1], [None, None]);
+        drop(second);
+        assert_eq!(outlasted("outlasting 1").1, None);
+        assert_ne!(outlasted("around outlasted").0, Certainty::Unknown);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn the_time_alone_stays_unknown_where_a_region_never_ends_also_of_threads_long_gone() {
+    record(true);
+    for _ in 0..300 {
+        let work = || {
+            let left = region("left by a jump");
+            std::mem::forget(region("never ends"));
+            drop(left);
+        };
+        std::thread::spawn(work).join().unwrap();
+    }
+    let rows: Vec<_> = snapshot().unwrap().rows().into_iter().filter(|row| row.name == "left by a jump").collect();
+    assert!(rows.iter().any(|row| row.thread == 0), "the first threads have one row");
+    for row in rows {
+        assert_eq!(row.times.self_certainty(), Certainty::Unknown, "{row:?}");
+        assert_eq!(row.times.outlasted_by.as_deref(), Some("never ends"));
+    }
+}
+
 #[test]
 fn what_a_future_took_is_in_the_regions_around_its_polls_once_each() {
     let times = times_of(|| {
@@ -257,7 +307,8 @@ fn rows_of_threads_that_came_and_went_by_the_thousand_add_up() {
     let all: Vec<_> = snapshot.rows().into_iter().filter(|row| row.name == "many").collect();
     assert_eq!(all.iter().map(|row| row.times.calls).sum::<u64>(), 3000);
     assert!(all.len() < 600, "{} rows: those of threads long gone are one", all.len());
-    assert_eq!(snapshot.lost.total(), 0);
+    // Another test has calls that are refused.
+    assert_eq!((snapshot.lost.to_paths, snapshot.lost.to_threads), (0, 0));
 }
 
 #[test]

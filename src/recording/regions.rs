@@ -51,6 +51,9 @@ struct CountsColumns {
     /// What programs counted themselves; empty where nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     counters: Vec<Vec<u64>>,
+    /// Names of regions that outlast these; empty where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    outlasted_by: Vec<Option<String>>,
 }
 
 type SpreadColumns = (f64, Option<f64>, f64, f64, f64, f64);
@@ -78,6 +81,7 @@ impl CountsColumns {
     fn of(counts: &[RegionCounts]) -> Self {
         let has_reverse = counts.iter().any(|counts| counts.reverse_calls > 0);
         let has_counters = counts.iter().any(|counts| !counts.counters.is_empty());
+        let is_outlasted = counts.iter().any(|counts| counts.outlasted_by.is_some());
         let reverse = counts.iter().filter(|_| has_reverse).map(|counts| (counts.reverse_calls, counts.reverse_ns));
         let spread = |spread: Spread| (spread.mean, spread.variance, spread.min, spread.max, spread.p50, spread.p99);
         Self {
@@ -90,13 +94,14 @@ impl CountsColumns {
             spread: counts.iter().map(|counts| counts.spread.map(spread)).collect(),
             events: EventColumns::of(counts.iter().map(|counts| counts.events.as_slice())),
             counters: counts.iter().filter(|_| has_counters).map(|counts| counts.counters.clone()).collect(),
+            outlasted_by: counts.iter().filter(|_| is_outlasted).map(|counts| counts.outlasted_by.clone()).collect(),
         }
     }
 
     fn counts(&self) -> Result<Vec<RegionCounts>, String> {
         let count = self.path.len();
         let fit = [self.calls.len(), self.time_ns.len(), self.self_ns.len(), self.spread.len()] == [count; 4];
-        let may_be_empty = [self.markers_ns.len(), self.reverse.len(), self.counters.len()];
+        let may_be_empty = [self.markers_ns.len(), self.reverse.len(), self.counters.len(), self.outlasted_by.len()];
         let fit = fit && may_be_empty.iter().all(|length| [0, count].contains(length));
         let events = self.events.rows(count).filter(|_| fit);
         let events = events.ok_or_else(|| format!("the columns of {count} regions are not all of that length"))?;
@@ -123,6 +128,7 @@ impl CountsColumns {
                 }),
                 events,
                 counters: self.counters.get(i).cloned().unwrap_or_default(),
+                outlasted_by: self.outlasted_by.get(i).cloned().flatten(),
             }
         };
         Ok(events.into_iter().enumerate().map(of).collect())
@@ -214,6 +220,7 @@ mod tests {
             spread,
             events: Vec::new(),
             counters: vec![7],
+            outlasted_by: None,
         };
         let path = |parent, name: &str| RegionPath {
             program: RegionProgramId(0),
@@ -251,7 +258,9 @@ mod tests {
     fn batches_read_back_as_they_were_written() {
         let backward = RegionCounts { reverse_calls: 1, reverse_ns: 9, ..batch().counts[0].clone() };
         let backward = RegionBatch { counts: vec![backward], ..batch() };
-        for batch in [batch(), backward, with_events(), RegionBatch::default()] {
+        let mut outlasted = batch();
+        outlasted.counts[1].outlasted_by = Some("d".into());
+        for batch in [batch(), backward, outlasted, with_events(), RegionBatch::default()] {
             let line = serde_json::to_string(&RegionsLine::from(&batch)).unwrap();
             let read: RegionsLine = serde_json::from_str(&line).unwrap();
             assert_eq!(RegionBatch::try_from(read).unwrap(), batch, "{line}");

@@ -19,7 +19,7 @@ use super::json::{COUNTED, LineNumbers, status};
 use super::metric::{self, PrintedMetric};
 use super::perf_metric::{DerivedMetric, MetricCounts, interval_metric, run_metric};
 use super::repeats::{Repeats, Repetition};
-use super::summary::{CountedNumber, absence_cell, by_event, counted, mean_number};
+use super::summary::{CountedNumber, absence_cell, by_event, counted, mean_decimals, mean_number};
 use crate::monitor::{Monitor, Row};
 use crate::names::shown;
 use crate::number::{plain, shortest};
@@ -187,8 +187,8 @@ pub(super) struct EventLine {
 }
 
 impl EventLine {
-    /// The fields of totals.
-    pub(super) fn fields(&self, monitor: &Monitor, repetition: Repetition) -> Vec<String> {
+    /// The fields of totals, of the mean of so many runs.
+    pub(super) fn fields(&self, monitor: &Monitor, (repetition, runs): (Repetition, usize)) -> Vec<String> {
         let header = monitor.header();
         let has_parts = header.events.iter().any(|event| event.scope != Scope::All);
         let whole = |value: f64| plain(value, 0);
@@ -199,7 +199,8 @@ impl EventLine {
         fields.extend(standard_error_field(self.relative_error, repetition));
         fields.extend(time_fields(self.running_ns, Some(self.run_ratio), None));
         let [low, high] = [|bounds: (f64, f64)| bounds.0, |bounds: (f64, f64)| bounds.1]
-            .map(|end| self.bounds.map_or_else(String::new, |bounds| whole(end(bounds))));
+            .map(|end| self.bounds.map(end))
+            .map(|end| end.map_or_else(String::new, |end| plain(end, mean_decimals(end, runs))));
         let status = match self.value {
             None => "not counted",
             Some(_) if header.modelled.is_some() => "under emulation",

@@ -22,6 +22,7 @@ mod perf_metric;
 mod phases;
 mod profile_difference;
 mod region_repeats;
+mod region_tree;
 mod regions;
 #[cfg(feature = "history")]
 mod regressions;

@@ -9,6 +9,10 @@ use crate::regions::{
     RegionState, RegionTable, Snapshot, unit_of,
 };
 use crate::run::Header;
+use crate::text::region_tree::{MOST_ROWS, RegionTree, TreeRegion};
+
+/// The regions of a program, with what was counted on each in each phase.
+type Tree<'a> = RegionTree<'a, &'a RegionCounts>;
 
 /// So many processes of one program have a table each; where there are more, they have one together.
 const MOST_TABLES: usize = 3;
@@ -56,14 +60,17 @@ fn by_program(table: &RegionTable) -> Vec<Vec<RegionProgramId>> {
 fn tables(table: &RegionTable, id: RegionProgramId, title: &str, header: &Header, confidence: Confidence) -> String {
     let Some((_, state)) = table.programs().nth(id.0 as usize) else { return String::new() };
     let rows = table.rows(id);
-    let lines = lines(table, &rows, &table.unended(id));
+    let tree = tree(table, &rows, &table.unended(id));
     let mut out = String::new();
-    if !lines.is_empty() {
-        out += &of_program(&lines, &rows, title, state);
+    if !tree.regions.is_empty() {
+        let lines: String = tree.regions.iter().map(|region| lines(table, region)).collect();
+        out += &of_program(&(lines + &tree.left_out_words()), &rows, title, state);
+        out += &outlasted_words(table.outlasted_of(rows.iter().copied()));
+        out += &lost_words(&state.lost_calls());
         out += &clock_words(header);
     }
     if !rows.is_empty() {
-        out += &events_of_program(table, &rows, (title, state), confidence);
+        out += &events_of_program(table, &tree, (title, state), confidence);
     }
     out
 }
@@ -79,7 +86,7 @@ pub(super) fn clock_words(header: &Header) -> String {
 /// What events counted in the regions of a program: a table for each, in all calls, in the region alone, and of a call.
 fn events_of_program(
     table: &RegionTable,
-    rows: &[&RegionCounts],
+    tree: &Tree<'_>,
     (title, state): (&str, &RegionState),
     confidence: Confidence,
 ) -> String {
@@ -91,11 +98,12 @@ fn events_of_program(
             "{:>13} {error_head:>7} {:>9} {:>9} {:>8} {:>8}   REGION\n",
             "COUNT", "SELF", "MEAN CALL", "LEAST", "MOST"
         );
-        for row in rows {
+        for row in tree.regions.iter().flat_map(|region| &region.rows) {
             let (indent, name, phase) = name_of(table, row);
             let cells = event_cells(row.event_at(place, confidence).as_ref(), &unit_of(event));
             out += &format!("{cells}   {indent}{name}{phase}\n");
         }
+        out += &tree.left_out_words();
         out += "\n";
     }
     out
@@ -153,10 +161,12 @@ fn of_program(lines: &str, rows: &[&RegionCounts], title: &str, state: &RegionSt
     if rows.iter().any(|row| row.reverse_calls > 0) {
         out += BACKWARD;
     }
-    if rows.iter().any(|row| [row.certainty(), row.self_certainty()] != [Certainty::Clear; 2]) {
+    // Where a region is outlasted, another line says so.
+    let is_rough = |row: &&RegionCounts| row.outlasted_by.is_none() && row.self_certainty() != Certainty::Clear;
+    if rows.iter().any(|row| row.certainty() != Certainty::Clear || is_rough(row)) {
         out += ROUGH;
     }
-    out + &lost_words(&state.lost_calls())
+    out
 }
 
 /// What a table says below of runs backwards.
@@ -174,6 +184,11 @@ pub(super) fn known_time(ns: f64, certainty: Certainty) -> String {
     }
 }
 
+/// A line that says of which regions SELF isn't known; empty where nothing is to be said.
+pub(super) fn outlasted_words(told: Option<String>) -> String {
+    told.map_or_else(String::new, |told| format!(" {told}\n"))
+}
+
 /// A line for each reason for which calls are not counted.
 pub(super) fn lost_words(lost: &LostCalls) -> String {
     lost.sentences(grouped).iter().map(|sentence| format!(" {sentence}\n")).collect()
@@ -184,34 +199,26 @@ pub(super) fn counted_words<'a>(counters: impl Iterator<Item = (&'a String, Stri
     counters.map(|(name, count)| format!("  {}: {count}", shown(name))).collect()
 }
 
-/// Lines for what was counted on paths, and for paths on which no call has ended, in the order of names.
-fn lines(table: &RegionTable, rows: &[&RegionCounts], unended: &[RegionPathId]) -> String {
+/// The regions of a program, those that took most first, with what was counted on each; nothing where no call has ended.
+fn tree<'a>(table: &'a RegionTable, rows: &[&'a RegionCounts], unended: &[RegionPathId]) -> Tree<'a> {
     let counted = rows.iter().map(|row| (table.names(row.path), Some(*row)));
-    let mut all: Vec<_> = counted.chain(unended.iter().map(|path| (table.names(*path), None))).collect();
-    // Rows of a path in several phases stay in their order.
-    all.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let (mut out, mut before) = (String::new(), Vec::new());
-    for (names, row) in all {
-        let unended = names.len() - usize::from(row.is_some());
-        out += &lines_of_open(&before, &names[..unended]);
-        out += &row.map_or_else(String::new, |row| line(table, row));
-        before = names;
-    }
-    out
+    let all = counted.chain(unended.iter().map(|path| (table.names(*path), None)));
+    RegionTree::new(all, |row| row.time_ns, MOST_ROWS)
 }
 
-/// Lines for the regions of a path of which no call has ended: rows are indented below them. `before` is the path of
-/// the row before, whose regions have lines.
-fn lines_of_open(before: &[&str], path: &[&str]) -> String {
-    let known = before.iter().zip(path).take_while(|(before, name)| before == name).count();
-    let line = |depth: usize| {
-        let (indent, name) = ("  ".repeat(depth), shown(path[depth]));
-        format!(
-            "{:>13} {:>8} {:>8} {:>9} {:>9} {:>9}   {indent}{name}  no call has ended\n",
-            "—", "—", "—", "—", "—", "—"
-        )
-    };
-    (known..path.len()).map(line).collect()
+/// A line for each row of a region, or one that says that no call has ended.
+fn lines(table: &RegionTable, region: &TreeRegion<'_, &RegionCounts>) -> String {
+    if region.rows.is_empty() {
+        return line_of_open(&region.path);
+    }
+    region.rows.iter().map(|row| line(table, row)).collect()
+}
+
+/// A line for a region of which no call has ended.
+fn line_of_open(path: &[&str]) -> String {
+    let indent = "  ".repeat(path.len().saturating_sub(1));
+    let name = shown(path.last().copied().unwrap_or_default());
+    format!("{:>13} {:>8} {:>8} {:>9} {:>9} {:>9}   {indent}{name}  no call has ended\n", "—", "—", "—", "—", "—", "—")
 }
 
 fn line(table: &RegionTable, row: &RegionCounts) -> String {
@@ -277,6 +284,7 @@ mod tests {
                 spread: None,
                 events: Vec::new(),
                 counters: Vec::new(),
+                outlasted_by: None,
             };
             ((program, path), counts)
         };
@@ -320,13 +328,68 @@ mod tests {
     }
 
     #[test]
-    fn regions_that_were_not_left_stand_above_those_within() {
-        let names =
-            |text: String| -> Vec<String> { text.lines().map(|line| line.chars().skip(64).collect()).collect() };
-        let of = |before: &[&str], path: &[&str]| names(lines_of_open(before, &path[..path.len() - 1]));
-        assert_eq!(of(&[], &["a", "b", "c"]), ["a  no call has ended", "  b  no call has ended"]);
-        assert_eq!(of(&["a", "b", "c"], &["a", "b", "d"]), [""; 0]);
-        assert_eq!(of(&["a", "b"], &["a\u{1b}", "b"]), ["a\\x1b  no call has ended"]);
-        assert_eq!(of(&["a", "b"], &["a"]), [""; 0]);
+    fn a_region_that_another_outlasts_has_no_self_and_a_line_says_why() {
+        let mut table = table(&["fit"], (10, 5_000, 0));
+        let counts = table.counts(RegionPathId(0)).unwrap().clone();
+        let counts = vec![RegionCounts { outlasted_by: Some("inner".into()), ..counts }];
+        let batch = RegionBatch { counted_since: Some(crate::units::WallNs(0)), counts, ..RegionBatch::default() };
+        table.take(&batch).unwrap();
+        let text = text(&table);
+        assert_eq!(rows(&text)[0][..6], ["10", "5.00", "µs", "—", "500", "ns"], "{text}");
+        let told = "\n SELF of 'leaf' is not known: in a call that has ended, 'inner' began and has not ended\n";
+        assert!(text.contains(told) && !text.contains(ROUGH), "{text}");
+    }
+
+    /// The names of the rows of the table of a program with regions that took so long; without one no call has ended.
+    fn named_rows(regions: &[(&str, Option<u64>)]) -> Vec<String> {
+        let mut batch = RegionBatch {
+            counted_since: Some(crate::units::WallNs(0)),
+            programs: vec![RegionProgram { pid: 7, name: Some("fit".into()) }],
+            ..RegionBatch::default()
+        };
+        for (number, (path, time_ns)) in (0..).zip(regions) {
+            let (around, name) = path.rsplit_once('/').map_or((None, *path), |(around, name)| (Some(around), name));
+            let parent = around.and_then(|around| regions.iter().position(|(path, _)| *path == around));
+            let parent = parent.map(|parent| RegionPathId(parent as u32));
+            batch.paths.push(RegionPath {
+                program: RegionProgramId(0),
+                parent,
+                name: name.into(),
+                phase: String::new(),
+            });
+            batch.counts.extend(time_ns.map(|time_ns| RegionCounts {
+                calls: 1,
+                time_ns,
+                ..RegionCounts::nothing(RegionPathId(number))
+            }));
+        }
+        let mut table = RegionTable::default();
+        table.take(&batch).unwrap();
+        let text = text(&table);
+        let rows = text.lines().skip(3).take_while(|line| !line.is_empty());
+        rows.map(|line| line.chars().skip(64).collect()).collect()
+    }
+
+    #[test]
+    fn regions_that_took_most_stand_first_and_those_that_were_not_left_above_those_within() {
+        let regions = [
+            ("a", Some(5)),
+            ("b", Some(9)),
+            ("b/a", Some(2)),
+            ("b/z\u{1b}", Some(3)),
+            ("open", None),
+            ("open/in", None),
+            ("open/in/x", Some(7)),
+        ];
+        let wanted = ["b", "  z\\x1b", "  a", "open  no call has ended", "  in  no call has ended", "    x", "a"];
+        assert_eq!(named_rows(&regions), wanted);
+    }
+
+    #[test]
+    fn a_table_has_so_many_rows_and_says_how_many_more_there_are() {
+        let names: Vec<String> = (0..MOST_ROWS + 7).map(|number| format!("{number:04}")).collect();
+        let regions: Vec<_> = (1..).zip(&names).map(|(time, name)| (name.as_str(), Some(time))).collect();
+        let rows = named_rows(&regions);
+        assert_eq!((rows.len(), rows[0].as_str(), rows[MOST_ROWS - 1].as_str()), (MOST_ROWS + 1, "0506", "0007"));
     }
 }

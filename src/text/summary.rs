@@ -281,11 +281,14 @@ const WHOLE_MEAN: f64 = 10.0;
 
 /// The same with its fraction, in three digits, where it is a small mean of several runs.
 pub(super) fn mean_number(counted: CountedNumber, runs: &Repeats<'_>) -> CountedNumber {
-    let size = counted.value.abs();
-    let (runs, least) = (runs.0.len(), 0.5 / runs.0.len() as f64);
+    CountedNumber { decimals: mean_decimals(counted.value, runs.0.len()).max(counted.decimals), ..counted }
+}
+
+/// The digits behind the point of a mean of so many runs.
+pub(super) fn mean_decimals(mean: f64, runs: usize) -> usize {
+    let (size, least) = (mean.abs(), 0.5 / runs as f64);
     let has_fraction = runs > 1 && (least..WHOLE_MEAN).contains(&size) && size.fract() != 0.0;
-    let decimals = if has_fraction { (2.0 - size.log10().floor()).max(0.0) as usize } else { 0 };
-    CountedNumber { decimals: decimals.max(counted.decimals), ..counted }
+    if has_fraction { (2.0 - size.log10().floor()).max(0.0) as usize } else { 0 }
 }
 
 /// Counts whole; what has a unit with two decimals, in groups as well: `12,345.67`.

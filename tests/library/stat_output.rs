@@ -6,6 +6,10 @@ use perfprop::estimate::EstimatorKind;
 use perfprop::events::{Encoding, Event, EventKind, Modifiers, Space, Unit};
 use perfprop::monitor::{Measure, Monitor};
 use perfprop::plan::EventIndex;
+use perfprop::regions::{
+    CountedPart, EventCounts, EventSums, RegionBatch, RegionCounts, RegionPath, RegionPathId, RegionProgram,
+    RegionProgramId, RegionState, RegionTable,
+};
 use perfprop::run::{End, Header, MeasuredEvent, MeasuredTarget, MetricFormula, TruthColumn};
 use perfprop::sources::{Reading, Round, Scope};
 use perfprop::text::{self, Repeats, Repetition, SummaryLayout};
@@ -412,6 +416,79 @@ fn the_page_lists_every_field_in_its_place() {
                     assert!(is_same || row[0] == "value", "{extra:?} {}: {field} and {key}", row[0]);
                 }
             }
+        }
+    }
+}
+
+/// A run of a program with a region that has all that lines of regions tell.
+fn regions() -> RegionTable {
+    let all = EventCounts { calls: 2, sum: 30, enabled_ns: 40, running_ns: 40, ..EventCounts::default() };
+    let alone = CountedPart { sum: 20, enabled_ns: 20, running_ns: 20 };
+    let counts = RegionCounts {
+        calls: 2,
+        time_ns: 50,
+        self_ns: 40,
+        reverse_calls: 1,
+        reverse_ns: 9,
+        events: vec![EventSums { all, alone, ..EventSums::default() }],
+        counters: vec![7],
+        ..RegionCounts::nothing(RegionPathId(0))
+    };
+    let state = RegionState {
+        events: vec!["task-clock".into()],
+        counters: vec!["bytes".into()],
+        lost: 3,
+        ..RegionState::default()
+    };
+    let path = RegionPath { program: RegionProgramId(0), parent: None, name: "r".into(), phase: "warmup".into() };
+    let mut table = RegionTable::default();
+    let batch = RegionBatch {
+        counted_since: Some(WallNs(0)),
+        programs: vec![RegionProgram { pid: 7, name: Some("prog".into()) }],
+        paths: vec![path],
+        counts: vec![counts],
+        states: vec![(RegionProgramId(0), state)],
+        ..RegionBatch::default()
+    };
+    table.take(&batch).unwrap();
+    table
+}
+
+#[test]
+fn the_page_lists_every_line_of_a_region_and_which_fields_it_has() {
+    let names: Vec<_> = table("line").into_iter().map(|row| (row[0].clone(), row[1].clone())).collect();
+    let filled: BTreeSet<String> = {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/output.md")).unwrap();
+        let rows =
+            page.lines().skip_while(|line| !line.starts_with("| field | what it is in lines of regions |")).skip(2);
+        let rows = rows.take_while(|line| line.starts_with("| "));
+        rows.filter_map(|row| Some(row.split('|').nth(1)?.trim().to_owned())).collect()
+    };
+    for extra in EXTRAS {
+        let monitors = three(extra);
+        for runs in [1, 2] {
+            let repetition = if runs > 1 { Repetition::Several } else { Repetition::Once };
+            let csv = text::RegionRepeats(&vec![regions(); runs]).csv(&monitors[0], ",", repetition);
+            let fields_of = table("field").into_iter().filter(|row| has(&row[1], extra, runs, false));
+            let fields_of: Vec<String> = fields_of.map(|row| row[0].clone()).collect();
+            let mut found = Vec::new();
+            for line in fields(&csv) {
+                assert_eq!(line.len(), fields_of.len(), "{extra:?} {line:?}");
+                for (field, name) in line.iter().zip(&fields_of) {
+                    let is_listed = filled.contains(name) && name != "part";
+                    assert!(field.is_empty() || is_listed, "{extra:?} {name}: {field} in {line:?}");
+                }
+                let of = |name: &str| &line[fields_of.iter().position(|field| field == name).unwrap()];
+                let (what, region) = of("event").split_once(" in ").unwrap();
+                let wanted = if what == "region-lost-calls" { "prog" } else { "r (warmup) of prog" };
+                assert_eq!(region, wanted);
+                found.push((what.to_owned(), of("unit").clone()));
+            }
+            let known: Vec<_> = found.iter().filter(|line| names.contains(line)).cloned().collect();
+            let named =
+                [("region-bytes", ""), ("region-task-clock", "ns")].map(|(name, unit)| (name.into(), unit.into()));
+            let others: Vec<_> = found.into_iter().filter(|line| !names.contains(line)).collect();
+            assert_eq!((known.len() + 1, &others[..]), (names.len(), &named[..]), "{csv}");
         }
     }
 }

@@ -131,6 +131,7 @@ pub(crate) fn regions() -> Vec<RegionBatch> {
             spread: Some(spread),
             events: region_events(calls, faults, (calls * time_ns / 100_000_000, calls * self_ns / 100_000_000)),
             counters: Vec::new(),
+            outlasted_by: None,
         }
     };
     let mark = |at, path| RegionMark { at: WallNs(at), path: RegionPathId(path), is_enter: true };

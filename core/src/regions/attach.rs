@@ -179,4 +179,5 @@ fn subtract(node: &mut NodeCounts, before: &NodeCounts) {
         *calls = calls.saturating_sub(*before);
     }
     node.events.iter_mut().zip(&before.events).for_each(|(event, before)| *event = event.since(before));
+    // What outlasted it before may have ended since, and another region may outlast it now: `outlasted_by` stays.
 }

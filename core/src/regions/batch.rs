@@ -77,6 +77,9 @@ pub struct RegionCounts {
     pub events: Vec<EventSums>,
     /// What the program counted itself, in the order of [`RegionState::counters`].
     pub counters: Vec<u64>,
+    /// Name of a region that began in a call which has ended, and hasn't ended since: what was counted in this region alone
+    /// isn't known until then. `None` where there is no such region.
+    pub outlasted_by: Option<String>,
 }
 
 impl RegionCounts {
@@ -87,12 +90,12 @@ impl RegionCounts {
 
     /// How well the time in the region alone is known.
     pub fn self_certainty(&self) -> Certainty {
-        Certainty::of(self.self_ns as f64, self.self_markers_ns as f64)
+        Certainty::of_self(self.self_ns as f64, self.self_markers_ns as f64, self.outlasted_by.as_deref())
     }
 
     /// Numbers of an event with their interval; `None` where it was never counted, which is not 0.
     pub fn event(&self, place: usize) -> Option<EventTotal> {
-        self.events.get(place)?.total(self.calls)
+        self.events.get(place)?.total_of(self.calls, self.outlasted_by.as_deref())
     }
 
     /// Numbers of an event with their interval at this level; `None` where it was never counted.
@@ -117,6 +120,7 @@ impl RegionCounts {
             spread: None,
             events: Vec::new(),
             counters: Vec::new(),
+            outlasted_by: None,
         }
     }
 
@@ -144,6 +148,7 @@ impl RegionCounts {
             spread: None,
             events: (0..events).filter_map(event).collect(),
             counters: (0..counters).map(counter).collect(),
+            outlasted_by: self.outlasted_by.as_ref().or(other.outlasted_by.as_ref()).cloned(),
         }
     }
 
@@ -166,6 +171,8 @@ impl RegionCounts {
             spread: None,
             events: self.events.iter().enumerate().map(event).collect(),
             counters: self.counters.iter().zip(before).map(|(now, before)| now.saturating_sub(before)).collect(),
+            // Nobody knows whether it is the region that outlasted this one before.
+            outlasted_by: self.outlasted_by.clone(),
         }
     }
 }
@@ -188,6 +195,9 @@ pub struct RegionState {
     /// Those that weren't, as a signal handler had interrupted what counts.
     #[serde(default)]
     pub lost_in_handlers: u64,
+    /// Those that weren't, as a region of their name was open on their thread.
+    #[serde(default)]
+    pub lost_to_open_names: u64,
     /// Names of the events that are counted in regions, each of which may hold any character.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
@@ -202,8 +212,12 @@ pub struct RegionState {
 impl RegionState {
     /// All calls that were not counted.
     pub fn lost_calls(&self) -> LostCalls {
-        let Self { lost: to_paths, lost_to_threads: to_threads, lost_in_handlers: in_handlers, .. } = *self;
-        LostCalls { to_paths, to_threads, in_handlers }
+        LostCalls {
+            to_paths: self.lost,
+            to_threads: self.lost_to_threads,
+            in_handlers: self.lost_in_handlers,
+            to_open_names: self.lost_to_open_names,
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub use perfprop_regions::{
 };
 pub use range::RegionRange;
 pub use source::RegionSource;
-pub use table::{EventRate, RegionTable, Undefined, UnreadRegions};
+pub use table::{EventRate, RegionTable, Undefined, UnreadRegions, outlasted_regions};
 
 use crate::events::Unit;
 use crate::files::Refused;

@@ -245,6 +245,7 @@ impl RegionReader {
             lost: lost.to_paths,
             lost_to_threads: lost.to_threads,
             lost_in_handlers: lost.in_handlers,
+            lost_to_open_names: lost.to_open_names,
             events: snapshot.events.clone(),
             counters: snapshot.counters.clone(),
             error: None,
@@ -300,6 +301,7 @@ fn counts(path: RegionPathId, row: &PathRow, before: Option<&RegionCounts>, coun
         spread: times.calls_ns,
         events: row.events.iter().enumerate().map(event).collect(),
         counters: row.counters.into_iter().take(counters).collect(),
+        outlasted_by: times.outlasted_by.clone(),
     }
 }
 
@@ -393,12 +395,11 @@ impl ReadProgram {
     /// What a thread counted on a path; `None` where nothing was told of the path.
     fn of_thread(&self, row: &PathRow) -> Option<ThreadCounts> {
         let path = *self.paths.get(&(row.path.clone(), row.phase.clone()))?;
-        let calls = row.times.calls;
-        let own = |event: &EventSums| event.total(calls)?.self_count.map(|count| count.round() as u64);
+        let own = |event: &EventSums| row.times.event(event)?.self_count.map(|count| count.round() as u64);
         Some(ThreadCounts {
             path,
             tid: row.thread,
-            calls,
+            calls: row.times.calls,
             self_ns: row.times.self_ns.round() as u64,
             reverse_ns: row.times.reverse_ns.round() as u64,
             events: row.events.iter().map(own).collect(),

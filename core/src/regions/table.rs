@@ -6,7 +6,7 @@ use std::fmt;
 use super::batch::{RegionBatch, RegionCounts, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState};
 use crate::names::{first_of, shown};
 use crate::units::WallNs;
-use perfprop_regions::{Certainty, EventSums};
+use perfprop_regions::{Certainty, EventSums, outlasted_words};
 use rustc_hash::FxHashMap;
 
 /// The regions of all programs at one time.
@@ -89,6 +89,16 @@ impl fmt::Display for UnreadRegions {
     }
 }
 
+/// Says that SELF isn't known of regions which others outlast, from pairs of both; `None` without any.
+pub fn outlasted_regions<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Option<String> {
+    let (outlasted, by): (BTreeSet<&str>, BTreeSet<&str>) = pairs.unzip();
+    let [outlasted, by] = [outlasted, by].map(|names| {
+        let quoted = names.into_iter().map(|name| format!("'{}'", shown(name))).collect::<Vec<_>>();
+        first_of(quoted.iter().map(String::as_str), MOST_NAMED)
+    });
+    (!outlasted.is_empty()).then(|| outlasted_words("SELF", &outlasted, &by))
+}
+
 /// So many names of regions are told.
 const MOST_NAMED: usize = 5;
 
@@ -107,6 +117,18 @@ impl RegionTable {
         let name = |counts: &RegionCounts| format!("'{}'", shown(self.names(counts.path).last().unwrap_or(&"")));
         let names: BTreeSet<String> = self.all_counts().filter(is_rough).map(name).collect();
         (!names.is_empty()).then(|| first_of(names.iter().map(String::as_str), MOST_NAMED))
+    }
+
+    /// Of which regions what was counted in them alone isn't known, and why: other ones outlast them. `None` where none.
+    pub fn outlasted(&self) -> Option<String> {
+        self.outlasted_of(self.all_counts())
+    }
+
+    /// The same of some of its rows.
+    pub fn outlasted_of<'a>(&self, rows: impl Iterator<Item = &'a RegionCounts>) -> Option<String> {
+        outlasted_regions(rows.filter_map(|row| {
+            Some((self.names(row.path).last().copied().unwrap_or_default(), row.outlasted_by.as_deref()?))
+        }))
     }
 
     /// What several programs, which count the same, counted together, as that of one: the first.
@@ -144,6 +166,7 @@ impl RegionTable {
         joined.lost = sum(|state| state.lost);
         joined.lost_to_threads = sum(|state| state.lost_to_threads);
         joined.lost_in_handlers = sum(|state| state.lost_in_handlers);
+        joined.lost_to_open_names = sum(|state| state.lost_to_open_names);
     }
 
     /// One batch that says all of it, without enters and leaves.
@@ -450,6 +473,26 @@ mod tests {
         assert_eq!(table.rough(), None);
         table.take(&batch(4, vec![took(counts(1, 10), 10, 11), took(counts(2, 4), 0, 1)])).unwrap();
         assert_eq!(table.rough().as_deref(), Some("'a', 'inner'"));
+    }
+
+    #[test]
+    fn what_a_region_took_alone_is_unknown_while_another_outlasts_it() {
+        let all = EventCounts { calls: 4, sum: 60, ..EventCounts::default() };
+        let events =
+            vec![EventSums { all, alone: CountedPart { sum: 50, ..CountedPart::default() }, ..sums(4, 0, 0, 0) }];
+        let known = RegionCounts { self_ns: 30, events, ..counts(2, 4) };
+        let outlasted = RegionCounts { outlasted_by: Some("b\n".into()), ..known.clone() };
+        let of = |counts: &RegionCounts| (counts.self_certainty(), counts.event(0).unwrap().self_count);
+        assert_eq!(of(&known), (Certainty::Clear, Some(50.0)));
+        for unknown in [&outlasted, &outlasted.plus(&known), &known.plus(&outlasted), &outlasted.since(&counts(2, 0))] {
+            assert_eq!(of(unknown), (Certainty::Unknown, None));
+        }
+        let mut table = RegionTable::default();
+        table.take(&first()).unwrap();
+        assert_eq!(table.outlasted(), None);
+        table.take(&batch(4, vec![RegionCounts { events: Vec::new(), ..outlasted }])).unwrap();
+        let told = "SELF of 'a' is not known: in a call that has ended, 'b\\n' began and has not ended";
+        assert_eq!(table.outlasted().as_deref(), Some(told));
     }
 
     #[test]

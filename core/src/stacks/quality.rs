@@ -129,6 +129,8 @@ pub struct StackQuality {
     pub unread: Vec<UnreadRegions>,
     /// Regions whose times aren't known well, by their names; `None` where none.
     pub rough_regions: Option<String>,
+    /// Of which regions the time alone isn't known, and why; `None` where none.
+    pub outlasted_regions: Option<String>,
     /// Samples of which nobody knows which regions were open.
     pub unknown_regions: UnknownRegions,
     /// What samples tell whose weights differ.
@@ -179,6 +181,7 @@ impl StackQuality {
         self.nameless.clone_from(stacks.nameless());
         self.unread = stacks.regions().unread();
         self.rough_regions = stacks.regions().rough();
+        self.outlasted_regions = stacks.regions().outlasted();
         self.unknown_regions = stacks.unknown_regions();
         self.worth.clone_from(stacks.worth());
     }

@@ -4,27 +4,29 @@
 //! The fields are those of events, in the same order; `region-time in outer/inner of fit` stands in the place of an
 //! event's name. A region has lines for `region-calls`, `region-time` and `region-self-time` (in ns),
 //! `region-backward-runs` and `region-backward-time` where it ran backwards, and `region-NAME` for each event that is
-//! counted in regions. The low and the high end are those of the value, and empty where nothing is known of it, as
-//! where measuring calls took more than they did. A name with the separator in it is quoted.
+//! counted in regions. The low and the high end are those of the value, of several runs those of the mean by Student's t, and
+//! empty where nothing is known of it, as where measuring calls took more than they did. A name with the separator in it is
+//! quoted. docs/output.md has a table of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::csv::{self, EventLine};
-use super::regions::{clock_words, lost_words};
+use super::region_tree::{MOST_ROWS, RegionTree};
+use super::regions::{clock_words, lost_words, outlasted_words};
 use super::repeats::{Repetition, SummarySpread};
 use crate::monitor::Monitor;
 use crate::names::{in_path, shown};
 use crate::rates::Confidence;
 use crate::regions::{
     Certainty, EventTotal, LostCalls, RegionCounts, RegionPathId, RegionProgram, RegionProgramId, RegionState,
-    RegionTable,
+    RegionTable, outlasted_regions,
 };
 
 mod fields;
 mod tables;
 
 use fields::lines;
-use tables::{events, times};
+use tables::{Rows, events, times};
 
 /// The regions of all runs of a command, in the order of the runs.
 pub struct RegionRepeats<'a>(pub &'a [RegionTable]);
@@ -67,6 +69,8 @@ struct RunOfRegion {
     events: BTreeMap<String, RunOfEvent>,
     /// What the program counted itself.
     counters: BTreeMap<String, u64>,
+    /// Name of a region that outlasted a call of it, so that what it took alone isn't known.
+    outlasted_by: Option<String>,
 }
 
 /// What an event counted in it; nothing of what was never counted is known.
@@ -90,6 +94,7 @@ impl RunOfRegion {
         self.self_markers_ns += counts.self_markers_ns;
         self.reverse_calls += counts.reverse_calls;
         self.reverse_ns += counts.reverse_ns;
+        self.outlasted_by = self.outlasted_by.take().or_else(|| counts.outlasted_by.clone());
         for (place, name) in events.iter().enumerate() {
             let Some(sums) = counts.events.get(place) else { continue };
             let event = self.events.entry(name.clone()).or_default();
@@ -105,10 +110,15 @@ impl RunOfRegion {
 
 /// How well the mean of the time is known, and that of the time in the region alone.
 fn certainties(runs: &[RunOfRegion]) -> [Certainty; 2] {
-    let of = |ns: fn(&RunOfRegion) -> u64, markers: fn(&RunOfRegion) -> u64| {
-        Certainty::of(mean(runs, ns).mean, mean(runs, markers).mean)
-    };
-    [of(|run| run.time_ns, |run| run.markers_ns), of(|run| run.self_ns, |run| run.self_markers_ns)]
+    let outlasted_by = runs.iter().find_map(|run| run.outlasted_by.as_deref());
+    let [time, own, markers, self_markers] = [
+        mean(runs, |run| run.time_ns),
+        mean(runs, |run| run.self_ns),
+        mean(runs, |run| run.markers_ns),
+        mean(runs, |run| run.self_markers_ns),
+    ]
+    .map(|spread| spread.mean);
+    [Certainty::of(time, markers), Certainty::of_self(own, self_markers, outlasted_by)]
 }
 
 /// What two processes counted, whose errors have nothing to do with one another.
@@ -177,11 +187,7 @@ impl RegionRepeats<'_> {
     fn lost(&self, name: &str) -> LostCalls {
         let states = self.0.iter().flat_map(RegionTable::programs);
         let of_name = states.filter(|(program, _)| name_of(program) == name).map(|(_, state)| state.lost_calls());
-        of_name.fold(LostCalls::default(), |sum, lost| LostCalls {
-            to_paths: sum.to_paths + lost.to_paths,
-            to_threads: sum.to_threads + lost.to_threads,
-            in_handlers: sum.in_handlers + lost.in_handlers,
-        })
+        of_name.fold(LostCalls::default(), |sum, lost| sum.plus(&lost))
     }
 
     /// A table of the mean of a run for each program, and one of the events that its regions counted. Empty without
@@ -196,26 +202,29 @@ impl RegionRepeats<'_> {
             let of_program: Vec<_> =
                 std::iter::from_fn(|| rows.next_if(|(region, _)| region.program == program)).collect();
             let title = format!("{}, mean of {runs} runs", shown(&program));
-            out += &times(&title, &of_program, confidence);
+            let (shown_rows, left_out) = largest_first(&of_program);
+            out += &times(&title, (&shown_rows, &left_out), confidence);
             let lost = lost_words(&self.lost(&program));
+            out += &outlasted_words(outlasted(&of_program));
             if runs > 1 && !lost.is_empty() {
                 out += "In all runs together:\n";
             }
             out += &lost;
             out += &clock_words(monitor.header());
-            out += &events(&title, &of_program, confidence);
+            out += &events(&title, (&shown_rows, &left_out), confidence);
         }
         out
     }
 
     /// Lines of fields; the monitor and the repetition say which fields the lines of events have.
     pub fn csv(&self, monitor: &Monitor, separator: &str, repetition: Repetition) -> String {
-        let all = self.all(monitor.confidence());
+        let confidence = monitor.confidence();
+        let all = self.all(confidence);
         let programs: BTreeSet<&String> = all.keys().map(|region| &region.program).collect();
         let lost = programs.into_iter().filter_map(|program| self.lost_line(program));
-        let lines = all.iter().flat_map(|(region, runs)| lines(&region.title(), runs)).chain(lost);
+        let lines = all.iter().flat_map(|(region, runs)| lines(&region.title(), runs, confidence)).chain(lost);
         let line = |line: EventLine| {
-            let fields = line.fields(monitor, repetition);
+            let fields = line.fields(monitor, (repetition, self.0.len()));
             csv::line(&fields, separator)
         };
         lines.map(line).collect()
@@ -249,6 +258,26 @@ fn name_of(program: &RegionProgram) -> String {
     program.name.clone().unwrap_or_else(|| "a program without a name".into())
 }
 
+/// The rows of a table: those that took most first, and a line that says how many there are beside them.
+fn largest_first<'a>(rows: &Rows<'a>) -> (Vec<(&'a RepeatedRegion, &'a Vec<RunOfRegion>)>, String) {
+    let path = |region: &'a RepeatedRegion| region.path.iter().map(String::as_str).collect::<Vec<_>>();
+    let all = rows.iter().map(|&(region, runs)| (path(region), Some((region, runs))));
+    let tree =
+        RegionTree::new(all, |(_, runs)| runs.iter().map(|run| run.time_ns).fold(0, u64::saturating_add), MOST_ROWS);
+    let left_out = tree.left_out_words();
+    (tree.regions.into_iter().flat_map(|region| region.rows).collect(), left_out)
+}
+
+/// Of which regions SELF isn't known, and why.
+fn outlasted(rows: &Rows<'_>) -> Option<String> {
+    let of_row = |(region, runs): &(&RepeatedRegion, &Vec<RunOfRegion>)| {
+        let by = runs.iter().find_map(|run| run.outlasted_by.clone())?;
+        Some((region.path.last().cloned().unwrap_or_default(), by))
+    };
+    let pairs: Vec<(String, String)> = rows.iter().filter_map(of_row).collect();
+    outlasted_regions(pairs.iter().map(|(outlasted, by)| (outlasted.as_str(), by.as_str())))
+}
+
 /// Whether no call has ended in any run.
 fn never_ended(runs: &[RunOfRegion]) -> bool {
     runs.iter().all(|run| run.calls == 0 && run.reverse_calls == 0)
@@ -258,17 +287,24 @@ fn mean(runs: &[RunOfRegion], of: impl Fn(&RunOfRegion) -> u64) -> SummarySpread
     SummarySpread::of(&runs.iter().map(|run| of(run) as f64).collect::<Vec<_>>())
 }
 
+/// Half the interval of a mean of so many runs by Student's t, as a part of it; `None` of one run.
+fn relative_half_width(spread: &SummarySpread, runs: usize, confidence: Confidence) -> Option<f64> {
+    // Where the mean is 0 so are all.
+    let relative = if spread.mean == 0.0 && runs > 1 { Some(0.0) } else { spread.relative() };
+    relative.map(|part| part * confidence.student(runs.saturating_sub(1) as u64) / (runs as f64).sqrt())
+}
+
 /// Names of what a program counted itself in a region.
 fn counter_names(runs: &[RunOfRegion]) -> BTreeSet<&String> {
     runs.iter().flat_map(|run| run.counters.keys()).collect()
 }
 
 /// What an event counted in each run, in a region and in it alone: 0 in a run that didn't enter it. A run in which it
-/// wasn't counted is left out.
-fn event_counts(name: &str, runs: &[RunOfRegion]) -> Vec<(f64, f64)> {
+/// wasn't counted is left out. What the region alone counted may not be known.
+fn event_counts(name: &str, runs: &[RunOfRegion]) -> Vec<(f64, Option<f64>)> {
     let counted = |run: &RunOfRegion| match run.events.get(name) {
-        Some(event) => event.total.map(|total| (total.count, total.self_count.unwrap_or(0.0))),
-        None => (run.calls == 0 && !never_ended(runs)).then_some((0.0, 0.0)),
+        Some(event) => event.total.map(|total| (total.count, total.self_count)),
+        None => (run.calls == 0 && !never_ended(runs)).then_some((0.0, Some(0.0))),
     };
     runs.iter().filter_map(counted).collect()
 }
@@ -303,7 +339,7 @@ mod tests {
     fn rows(runs: &[RegionTable]) -> String {
         let all = RegionRepeats(runs).all(Confidence::DEFAULT);
         let rows: Vec<_> = all.iter().collect();
-        times("fit, mean of runs", &rows, Confidence::DEFAULT)
+        times("fit, mean of runs", (&rows, ""), Confidence::DEFAULT)
     }
 
     #[test]
@@ -324,11 +360,56 @@ mod tests {
     fn times_of_which_measuring_took_most_have_no_interval_and_none_where_nothing_is_left() {
         let of = |time_ns, markers_ns| {
             let run = RunOfRegion { calls: 2, time_ns, self_ns: time_ns, markers_ns, ..RunOfRegion::default() };
-            let line = lines("r of fit", &[run]).swap_remove(1);
+            let line = lines("r of fit", &[run], Confidence::DEFAULT).swap_remove(1);
             (line.value, line.bounds)
         };
         assert_eq!(of(10, 10), (Some(10.0), Some((10.0, 10.0))));
         assert_eq!([of(10, 11), of(0, 11)], [(Some(10.0), None), (None, None)]);
+    }
+
+    #[test]
+    fn regions_that_took_most_in_all_runs_stand_first() {
+        let region =
+            |name: &str| RepeatedRegion { program: "fit".into(), path: vec![name.into()], phase: String::new() };
+        let took = |times: [u64; 2]| times.map(|time_ns| RunOfRegion { calls: 1, time_ns, ..RunOfRegion::default() });
+        let mut all: Repeated = [("a", [4, 4]), ("b", [9, 0]), ("c", [0, 9])]
+            .map(|(name, times)| (region(name), took(times).to_vec()))
+            .into();
+        let names = |all: &Repeated| -> Vec<String> {
+            largest_first(&all.iter().collect::<Vec<_>>()).0.iter().map(|(region, _)| region.indented()).collect()
+        };
+        assert_eq!(names(&all), ["b", "c", "a"]);
+        all.extend((0..MOST_ROWS).map(|number| (region(&number.to_string()), took([1, 1]).to_vec())));
+        let (rows, left_out) = largest_first(&all.iter().collect::<Vec<_>>());
+        assert_eq!((rows.len(), left_out.split_whitespace().next()), (MOST_ROWS, Some("3")));
+        let text = times("fit", (&rows, &left_out), Confidence::DEFAULT);
+        assert!(
+            text.contains(&left_out) && events("fit", (&rows, &left_out), Confidence::DEFAULT).is_empty(),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn of_a_region_that_another_outlasted_in_a_run_self_is_not_known() {
+        let counts = |table: &RegionTable| table.rows(RegionProgramId(0))[0].clone();
+        let mut outlasted = run_with_an_event();
+        let by = RegionCounts { outlasted_by: Some("inner".into()), ..counts(&outlasted) };
+        let batch = RegionBatch { counted_since: Some(WallNs(0)), counts: vec![by], ..RegionBatch::default() };
+        outlasted.take(&batch).unwrap();
+        let tables = [outlasted];
+        let all = RegionRepeats(&tables).all(Confidence::DEFAULT);
+        let rows: Vec<_> = all.iter().collect();
+        let last = |text: String| {
+            text.trim_end().lines().last().map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        };
+        let text = times("fit", (&rows, ""), Confidence::DEFAULT);
+        assert_eq!(last(text).unwrap(), ["2", "40.0", "ns", "±?", "—", "20.0", "ns", "r"]);
+        assert_eq!(last(events("fit", (&rows, ""), Confidence::DEFAULT)).unwrap(), ["30", "±?", "—", "15", "r"]);
+        let told = super::outlasted(&rows);
+        let wanted = "SELF of 'r' is not known: in a call that has ended, 'inner' began and has not ended";
+        assert_eq!(told.as_deref(), Some(wanted));
+        let values: Vec<_> = lines("r", rows[0].1, Confidence::DEFAULT).into_iter().map(|line| line.value).collect();
+        assert_eq!(values[..3], [Some(2.0), Some(40.0), None]);
     }
 
     #[test]
@@ -337,6 +418,17 @@ mod tests {
         let text = rows(&[run(2, 10_000_000), run(4, 20_000_000)]);
         let row = text.lines().last().map(|line| line.split_whitespace().collect::<Vec<_>>()).unwrap();
         assert_eq!(row, ["3", "15.0", "ms", "±424%", "15.0", "ms", "5.00", "ms", "r"], "{text}");
+    }
+
+    #[test]
+    fn the_ends_of_the_mean_of_two_runs_in_fields_are_those_of_the_table() {
+        let tables = [run(2, 10_000_000), run(4, 11_000_000)];
+        let all = RegionRepeats(&tables).all(Confidence::DEFAULT);
+        let lines = lines("r of fit", all.values().next().unwrap(), Confidence::DEFAULT);
+        // 10 and 11 ms: 10.5 ms, s = 0.707, over √2: 0.5 ms, times t(1) = 12.706: 6.35 ms. 2 and 4 calls: 3 ± 12.7.
+        let ends = |line: &EventLine| line.bounds.map(|(low, high)| (low.round(), high.round()));
+        assert_eq!([ends(&lines[0]), ends(&lines[1])], [Some((0.0, 16.0)), Some((4_146_898.0, 16_853_102.0))]);
+        assert!(rows(&tables).contains("±60.5%"), "{}", rows(&tables));
     }
 
     #[test]
@@ -371,16 +463,19 @@ mod tests {
 
     fn of_branches(tables: &[RegionTable], confidence: Confidence) -> EventLine {
         let all = RegionRepeats(tables).all(confidence);
-        lines("r of fit", &all.into_values().next().unwrap()).pop().unwrap()
+        lines("r of fit", &all.into_values().next().unwrap(), confidence).pop().unwrap()
     }
 
     #[test]
     fn events_of_a_run_that_did_not_enter_the_region_are_0_in_fields_as_in_the_table() {
         let tables = [run_with_an_event(), run(0, 0)];
         let line = of_branches(&tables, Confidence::DEFAULT);
-        assert_eq!((line.event.as_str(), line.value, line.bounds), ("region-branches in r of fit", Some(30.0), None));
+        assert_eq!((line.event.as_str(), line.value), ("region-branches in r of fit", Some(30.0)));
+        // 60 and 0: s is 42.43, over √2 times t(1) 12.706: 381. No count is below 0.
+        let (low, high) = line.bounds.unwrap();
+        assert_eq!((low, high.round()), (0.0, 411.0));
         let all = RegionRepeats(&tables).all(Confidence::DEFAULT);
-        let text = events("fit", &all.iter().collect::<Vec<_>>(), Confidence::DEFAULT);
+        let text = events("fit", (&all.iter().collect::<Vec<_>>(), ""), Confidence::DEFAULT);
         assert!(text.lines().any(|line| line.trim_start().starts_with("30 ")), "{text}");
     }
 
@@ -424,12 +519,14 @@ mod tests {
         let tables = [run_with_an_open_region(), run_with_an_open_region()];
         let repeats = RegionRepeats(&tables);
         let all = repeats.all(Confidence::DEFAULT);
-        let text = times("fit", &all.iter().collect::<Vec<_>>(), Confidence::DEFAULT);
+        let (rows, left_out) = largest_first(&all.iter().collect::<Vec<_>>());
+        let text = times("fit", (&rows, &left_out), Confidence::DEFAULT);
         let names: Vec<&str> =
             text.lines().skip(3).map(|line| line.trim_start().split("   ").last().unwrap()).collect();
         assert_eq!(names, ["open  no call has ended", "  within  bytes: 5", "z  no call has ended"], "{text}");
         assert_eq!(lost_words(&repeats.lost("fit")), " 4 calls are not counted: there are too many threads at once\n");
-        let values: Vec<_> = all.iter().map(|(region, runs)| lines(&region.title(), runs)).collect();
+        let values: Vec<_> =
+            all.iter().map(|(region, runs)| lines(&region.title(), runs, Confidence::DEFAULT)).collect();
         assert_eq!(values[0].iter().map(|line| line.value).collect::<Vec<_>>(), [Some(0.0), None, None]);
         assert_eq!(
             (values[1][3].event.as_str(), values[1][3].value),
@@ -444,7 +541,7 @@ mod tests {
         fn the_mean_lies_between_the_runs(runs in prop::collection::vec((1u64..1000, 1u64..1_000_000), 1..6)) {
             let tables: Vec<_> = runs.iter().map(|&(calls, ns)| run(calls, ns)).collect();
             let all = RegionRepeats(&tables).all(Confidence::DEFAULT);
-            let lines = lines("r of fit", all.values().next().unwrap());
+            let lines = lines("r of fit", all.values().next().unwrap(), Confidence::DEFAULT);
             let ns = || runs.iter().map(|(_, ns)| *ns as f64);
             let value = lines[1].value.unwrap();
             prop_assert!(ns().fold(f64::INFINITY, f64::min) <= value + 1e-6 && value <= ns().fold(0.0, f64::max) + 1e-6);

@@ -1,6 +1,8 @@
 //! Draws tables of what regions took and counted on average.
 
-use super::{RepeatedRegion, RunOfRegion, certainties, counter_names, event_counts, mean, never_ended};
+use super::{
+    RepeatedRegion, RunOfRegion, certainties, counter_names, event_counts, mean, never_ended, relative_half_width,
+};
 use crate::events::Unit;
 use crate::names::shown;
 use crate::number::{amount, plain, plus_minus_part, time};
@@ -11,7 +13,8 @@ use crate::text::repeats::SummarySpread;
 
 pub(super) type Rows<'a> = [(&'a RepeatedRegion, &'a Vec<RunOfRegion>)];
 
-pub(super) fn times(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
+/// A table of rows, below which a line says how many are left out, if any are.
+pub(super) fn times(title: &str, (rows, left_out): (&Rows<'_>, &str), confidence: Confidence) -> String {
     let error_head = format!("±{confidence}");
     let mut out = format!(" Regions of {title}:\n\n");
     let heads = ["CALLS", "TIME", error_head.as_str(), "SELF", "MEAN CALL"];
@@ -48,11 +51,16 @@ pub(super) fn times(title: &str, rows: &Rows<'_>, confidence: Confidence) -> Str
             })),
         );
     }
+    out += left_out;
     let any = |of: &dyn Fn(&[RunOfRegion]) -> bool| rows.iter().any(|(_, runs)| !never_ended(runs) && of(runs));
     if any(&|runs| runs.iter().any(|run| run.reverse_calls > 0)) {
         out += BACKWARD;
     }
-    if any(&|runs| certainties(runs) != [Certainty::Clear; 2]) {
+    let is_outlasted = |runs: &[RunOfRegion]| runs.iter().any(|run| run.outlasted_by.is_some());
+    if any(&|runs| {
+        let [time, own] = certainties(runs);
+        time != Certainty::Clear || (own != Certainty::Clear && !is_outlasted(runs))
+    }) {
         out += ROUGH;
     }
     out
@@ -60,15 +68,11 @@ pub(super) fn times(title: &str, rows: &Rows<'_>, confidence: Confidence) -> Str
 
 /// `±1.2%` of a mean of so many runs, by Student's t.
 fn error(spread: &SummarySpread, runs: usize, confidence: Confidence) -> String {
-    let degrees = runs.saturating_sub(1) as u64;
-    // Where the mean is 0 so are all.
-    let relative = if spread.mean == 0.0 && runs > 1 { Some(0.0) } else { spread.relative() };
-    let part = relative.map(|part| part * confidence.student(degrees) / (runs as f64).sqrt());
-    part.map_or_else(|| "±?".into(), plus_minus_part)
+    relative_half_width(spread, runs, confidence).map_or_else(|| "±?".into(), plus_minus_part)
 }
 
 /// A table for each event, of what it counted on average; runs in which it wasn't counted are left out.
-pub(super) fn events(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
+pub(super) fn events(title: &str, (rows, left_out): (&Rows<'_>, &str), confidence: Confidence) -> String {
     let mut names: Vec<&String> =
         rows.iter().flat_map(|(_, runs)| runs.iter()).flat_map(|run| run.events.keys()).collect();
     names.sort_unstable();
@@ -81,21 +85,23 @@ pub(super) fn events(title: &str, rows: &Rows<'_>, confidence: Confidence) -> St
         out += &format!("{:>13} {error_head:>7} {:>9} {:>9}   REGION\n", "COUNT", "SELF", "MEAN CALL");
         for (region, runs) in rows {
             let counts = event_counts(name, runs);
-            let [all, own] = [|c: &(f64, f64)| c.0, |c: &(f64, f64)| c.1]
-                .map(|of| SummarySpread::of(&counts.iter().map(of).collect::<Vec<_>>()));
+            let all = SummarySpread::of(&counts.iter().map(|(all, _)| *all).collect::<Vec<_>>());
+            let own: Option<Vec<f64>> = counts.iter().map(|(_, own)| *own).collect();
+            let own = own.map(|own| SummarySpread::of(&own));
             let calls = mean(runs, |run| run.calls).mean;
             let cells = match counts.len() {
                 0 => ["—".to_owned(), String::new(), "—".into(), "—".into()],
                 _ => [
                     amount(all.mean, &unit),
                     error(&all, counts.len(), confidence),
-                    amount(own.mean, &unit),
+                    own.map_or_else(|| "—".to_owned(), |own| amount(own.mean, &unit)),
                     if calls > 0.0 { amount(all.mean / calls, &unit) } else { "—".into() },
                 ],
             };
             let [count, error, own, call] = cells;
             out += &format!("{count:>13} {error:>7} {own:>9} {call:>9}   {}\n", region.indented());
         }
+        out += left_out;
         out += "\n";
     }
     out

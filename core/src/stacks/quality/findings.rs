@@ -71,6 +71,7 @@ impl StackQuality {
             let what = "their times can't be told well, as measuring the calls took more; put regions around more work";
             format!("regions {names}: {what}")
         }));
+        findings.extend(self.outlasted_regions.as_ref().map(|told| format!("{told}; end it before longjmp")));
         findings.extend(self.unnamed.iter().map(ToString::to_string));
         findings.extend(self.notes.iter().map(|note| shown(note).into_owned()));
         findings
@@ -662,6 +663,13 @@ mod tests {
         assert!(
             quality.findings(&tree(&[("f", 1)]), "")[0].starts_with("regions 'leaf': their times can't be told well")
         );
+    }
+
+    #[test]
+    fn regions_that_others_outlast_are_told() {
+        let told = "SELF of 'a' is not known: in a call that has ended, 'b' began and has not ended";
+        let quality = StackQuality { outlasted_regions: Some(told.into()), ..StackQuality::default() };
+        assert_eq!(quality.findings(&tree(&[("f", 1)]), "")[0], format!("{told}; end it before longjmp"));
     }
 
     #[test]

@@ -404,7 +404,7 @@ mod tests {
         };
         let text = times("fit", (&rows, ""), Confidence::DEFAULT);
         assert_eq!(last(text).unwrap(), ["2", "40.0", "ns", "±?", "—", "20.0", "ns", "r"]);
-        assert_eq!(last(events("fit", (&rows, ""), Confidence::DEFAULT)).unwrap(), ["30", "±?", "—", "15", "r"]);
+        assert_eq!(last(events("fit", (&rows, ""), Confidence::DEFAULT)).unwrap(), ["60", "±?", "—", "30", "r"]);
         let told = super::outlasted(&rows);
         let wanted = "SELF of 'r' is not known: in a call that has ended, 'inner' began and has not ended";
         assert_eq!(told.as_deref(), Some(wanted));

@@ -231,6 +231,9 @@ impl CallgrindFile {
                 self.expects = Expects::Calls(count.ok_or(Wrong::NoCosts)?);
             }
             "jump" | "jcnd" => self.expects = Expects::Jump,
+            // Where a jump leads may be named first there.
+            "jfi" => drop(self.files.take(value)?),
+            "jfn" => drop(self.symbols.take(value)?),
             // Frames of a call that was inlined, and what later versions add.
             _ => {}
         }
@@ -307,6 +310,16 @@ mod tests {
     }
 
     use super::super::CallCosts;
+
+    /// As `--collect-jumps=yes` writes them.
+    #[test]
+    fn what_a_jump_names_first_is_known_from_then_on() {
+        let file = "events: Ir\nfl=(1) p.c\nfn=(1) main\n\
+            jfi=(2) p.h\njump=3 9\n1\njfi=(2)\njfn=(2) f\njcnd=1/3 9\n1\n1 4\nfi=(2)\n2 1\nfn=(2)\n9 5\n";
+        let parts = parsed(file).unwrap();
+        let names: Vec<_> = parts.functions.iter().map(|f| [f.name.as_str(), &f.file].join(" ")).collect();
+        assert_eq!((names.join(", "), parts.graph.totals()), ("main p.c, f p.h".into(), vec![10]));
+    }
 
     #[test]
     fn totals_are_those_of_the_summary() {

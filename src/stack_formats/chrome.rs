@@ -1,8 +1,10 @@
 //! Writes the calls of regions one by one as Chrome's trace events, which Perfetto and chrome://tracing open.
 //!
-//! A call is an event of type `X`, with its beginning and its length in microseconds; one that had not ended an event `B`.
-//! These have to nest on a thread: Perfetto drops what doesn't. So a call that ended after one in which it began is a pair of
-//! events `b` and `e`, which are drawn on a track of their own; one that had not ended by then is a `b` alone. Where enters and leaves were missed, an event `i` says how many.
+//! Processes have names, and threads where samples or what was read of them tell these. A call is an event of type `X`,
+//! with its beginning and its length in microseconds; one that had not ended an event `B`. These have to nest on a thread:
+//! Perfetto drops what doesn't. So a call that ended after one in which it began is a pair of events `b` and `e`, which are
+//! drawn on a track of their own; one that had not ended by then is a `b` alone. Where enters and leaves were missed, an
+//! event `i` says how many.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -77,10 +79,21 @@ pub fn write_trace(recording: &Recording, out: &mut dyn Write) -> Result<TraceLe
         }
     }
     trace.finish()?;
+    trace.names(&thread_names(recording))?;
     trace.length.time = last - first.unwrap_or(last);
     write!(trace.out, "\n]}}\n")?;
     trace.out.flush()?;
     Ok(trace.length)
+}
+
+/// The last names of threads, by process and thread.
+fn thread_names(recording: &Recording) -> BTreeMap<(u32, u32), &str> {
+    let tasks = recording.stacks.iter().flat_map(|stacks| &stacks.batches).flat_map(|batch| &batch.tasks);
+    let tasks = tasks.map(|task| (task.pid, task.tid, task.comm.as_str()));
+    let read = recording.rounds.iter().filter_map(|round| round.round.threads.as_ref());
+    let read = read.flat_map(|snapshot| snapshot.threads.iter().chain(&snapshot.ended_threads));
+    let read = read.map(|thread| (thread.pid, thread.tid, thread.name.as_str()));
+    tasks.chain(read).map(|(pid, tid, name)| ((pid.cast_unsigned(), tid.cast_unsigned()), name)).collect()
 }
 
 struct Trace<'a> {
@@ -179,12 +192,21 @@ impl Trace<'_> {
 
     /// Writes the calls that had not ended.
     fn finish(&mut self) -> Result<(), WriteError> {
-        let open = std::mem::take(&mut self.open);
-        self.length.threads = open.len() as u64;
+        self.length.threads = self.open.len() as u64;
+        let open: Vec<_> = self.open.iter_mut().map(|(key, calls)| (*key, std::mem::take(calls))).collect();
         for (key, calls) in open {
             for call in calls {
                 self.call(key, call, None)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Writes the names of the threads that made calls.
+    fn names(&mut self, names: &BTreeMap<(u32, u32), &str>) -> Result<(), WriteError> {
+        let threads: Vec<_> = self.open.keys().filter_map(|key| Some((*key, names.get(key)?))).collect();
+        for ((pid, tid), name) in threads {
+            self.event(&json!({ "ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": { "name": name } }))?;
         }
         Ok(())
     }
@@ -198,9 +220,13 @@ fn microseconds(time: WallNs) -> f64 {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use std::sync::Arc;
+
     use super::*;
     use crate::regions::{RegionBatch, RegionPath, RegionProgramId};
     use crate::run::{Header, MeasuredTarget};
+    use crate::sources::{RecordedRound, Round};
+    use crate::threads::{ThreadReading, ThreadSnapshot};
 
     fn recording(regions: Vec<RegionBatch>) -> Recording {
         let header = Header::new(MeasuredTarget::File { path: "x".into() }, "scale");
@@ -291,6 +317,27 @@ mod tests {
         let all = trace["traceEvents"].as_array().unwrap().iter();
         let ids: Vec<_> = all.filter_map(|event| event["id"].as_u64()).collect();
         assert_eq!(ids, [1, 1, 2]);
+    }
+
+    #[test]
+    fn threads_that_made_calls_have_their_last_names() {
+        let thread = |tid, name: &str| ThreadReading { pid: 7, tid, name: name.into(), ..ThreadReading::default() };
+        let snapshot = |threads| Some(Arc::new(ThreadSnapshot { threads, ..ThreadSnapshot::default() }));
+        let round =
+            |threads| RecordedRound { round: Round { threads: snapshot(threads), ..Round::default() }, lost: 0 };
+        let batch = RegionBatch {
+            programs: vec![RegionProgram { pid: 7, name: None }],
+            paths: vec![path(None, "a")],
+            marks: marks(0, &[(1000, 0, true), (2000, 0, false)]),
+            ..RegionBatch::default()
+        };
+        let rounds = [round(vec![thread(8, "p"), thread(9, "idle")]), round(vec![thread(8, "wor\"ker")])];
+        let mut out = Vec::new();
+        write_trace(&Recording { rounds: rounds.into(), ..recording(vec![batch]) }, &mut out).unwrap();
+        let trace: Value = serde_json::from_slice(&out).unwrap();
+        let names = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["name"] == "thread_name");
+        let names: Vec<_> = names.map(|event| (&event["pid"], &event["tid"], &event["args"]["name"])).collect();
+        assert_eq!(names, [(&json!(7), &json!(8), &json!("wor\"ker"))]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::color::{self, HueBy};
 use super::layout::{FlameBox, FlameLayout, layout};
 use crate::names::{markup, shown};
 use crate::number::{counted, share, time};
-use crate::profile::{EventId, Frame, SampleMeasure, Tree};
+use crate::profile::{Amount, EventId, Frame, SampleMeasure, Tree};
 use crate::stack_formats::options::{WriteOptions, WrittenNumber};
 use crate::stacks::{CUT, OFF_CPU};
 
@@ -107,6 +107,8 @@ enum FlameLook<'a> {
 struct FlamePicture<'a> {
     tree: &'a Tree,
     event: EventId,
+    /// What was counted of the event: a sum over all nodes, which each rectangle asks for.
+    counted: Amount,
     options: &'a WriteOptions,
     layout: FlameLayout,
     look: FlameLook<'a>,
@@ -120,7 +122,7 @@ impl<'a> FlamePicture<'a> {
             Some(difference) => FlameLook::Change(FlameChanges::of(tree, difference)),
             None => FlameLook::Hue(HueBy::of(tree)),
         };
-        Self { tree, event, options, layout, look, place }
+        Self { tree, event, counted: tree.total(event), options, layout, look, place }
     }
 
     /// The number of the whole graph.
@@ -149,8 +151,8 @@ impl<'a> FlamePicture<'a> {
     /// Whether samples were taken of an event that nobody counted: it may have happened more or less often than they say. Waits are
     /// all sampled, and so is each occurrence where a sample stands for one.
     fn is_estimated(&self) -> bool {
-        let (event, total) = (self.tree.event_of(self.event), self.tree.total(self.event));
-        event.has_samples() && !self.is_of_samples() && event.name != OFF_CPU && total.samples != total.weight
+        let (event, Amount { samples, weight }) = (self.tree.event_of(self.event), self.counted);
+        event.has_samples() && !self.is_of_samples() && event.name != OFF_CPU && samples != weight
     }
 
     /// The number of the whole graph, and what it is of.
@@ -163,7 +165,7 @@ impl<'a> FlamePicture<'a> {
         }
         let of = if event.unit() == "count" && !self.is_of_samples() { "" } else { "of " };
         let by = match self.is_estimated() {
-            true => format!(" by {}", counted(self.tree.total(self.event).samples, "sample")),
+            true => format!(" by {}", counted(self.counted.samples, "sample")),
             false => String::new(),
         };
         format!("{number} {of}{name}{by}")
@@ -295,7 +297,7 @@ fn middle(name: &str, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Amount, ProfileEvent};
+    use crate::profile::ProfileEvent;
 
     /// The title of a graph of this event, without what stands above it; how often it was sampled, and what that stands for.
     fn title(name: &str, measure: SampleMeasure, (samples, weight): (u64, u64), unit: WrittenNumber) -> String {

@@ -35,8 +35,9 @@ impl Names {
             (false, _) => short(&rust(symbol)),
         };
         let module = if module == UNKNOWN || module == "inlined" { "" } else { module };
-        let frame = Frame { module, ..Frame::default() };
-        if self == Self::ShortKernel && frame.is_kernel() {
+        // inferno takes all in brackets for the kernel, `[vdso]` too.
+        let is_kernel = || module.starts_with('[') || Frame { module, ..Frame::default() }.is_kernel();
+        if self == Self::ShortKernel && is_kernel() {
             name.push_str("_[k]");
         }
         // `(below main)` is a name, not a list of arguments.
@@ -149,6 +150,16 @@ mod tests {
         ] {
             assert_eq!(without_offset(symbol), name);
         }
+    }
+
+    #[test]
+    fn all_in_brackets_is_marked_as_inferno_marks_it() {
+        let of = |module| {
+            let mut name = String::new();
+            Names::ShortKernel.frame("f", module, &mut name).name.to_owned()
+        };
+        let names = ["[kernel.kallsyms]", "[vdso]", "/lib/ext4.ko", "[unknown]", "/bin/p"].map(of);
+        assert_eq!(names, ["f_[k]", "f_[k]", "f_[k]", "f", "f"]);
     }
 
     #[test]

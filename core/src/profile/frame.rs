@@ -51,11 +51,13 @@ impl<'a> Frame<'a> {
 }
 
 /// Whether a module is the kernel or one of its modules: `[kernel.kallsyms]`, `[ext4]`,
-/// `/lib/modules/.../ext4.ko`, `vmlinux`; pages such as `[vdso]` count too, as in perf's own names.
+/// `/lib/modules/.../ext4.ko`, `vmlinux`. Pages of a process in brackets, such as `[vdso]`, are not: programs run them themselves.
 pub(crate) fn is_kernel(module: &str) -> bool {
+    const PAGES: [&str; 8] = ["[unknown]", "[vdso", "[vsyscall]", "[vvar", "[heap]", "[stack", "[anon", "[uprobes]"];
     let file = module.rsplit('/').next().unwrap_or_default();
     let is_image = file == "vmlinux" || file.strip_prefix("vmlinux-").is_some_and(|version| !version.contains(' '));
-    (module.starts_with('[') || module.ends_with(".ko") || is_image) && module != "[unknown]"
+    let is_page = PAGES.iter().any(|page| module.starts_with(page));
+    (module.starts_with('[') || module.ends_with(".ko") || is_image) && !is_page
 }
 
 /// The number of a frame. Numbers are given in the order in which frames come; reports list children
@@ -166,7 +168,8 @@ mod tests {
         for module in ["[kernel.kallsyms]", "[ext4]", "/lib/modules/6.1/ext4.ko", "/boot/vmlinux", "vmlinux-6.1.0"] {
             assert!(is_kernel(module), "{module}");
         }
-        for module in ["", "[unknown]", "/usr/bin/vmlinux-tool/x", "/lib/libc.so.6"] {
+        let pages = ["[vdso]", "[vsyscall]", "[heap]", "[stack]", "[anon:x]"];
+        for module in ["", "[unknown]", "/usr/bin/vmlinux-tool/x", "/lib/libc.so.6"].into_iter().chain(pages) {
             assert!(!is_kernel(module), "{module}");
         }
     }

@@ -169,7 +169,7 @@ fn is_of_program(node: &NodeRef<'_>) -> bool {
     let frame = node.frame();
     let file = frame.module.rsplit('/').next().unwrap_or_default();
     let is_library =
-        ["libc.so", "libc-", "libpthread", "ld-linux", "ld-musl"].iter().any(|start| file.starts_with(start));
+        ["libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "[vdso"].iter().any(|start| file.starts_with(start));
     let is_function = node.depth() > 0 && frame.kind == FrameKind::Function;
     is_function && !is_library && frame.module != OFF_CPU && !frame.is_kernel()
 }

@@ -133,7 +133,7 @@ fn origin(frame: &Frame<'_>) -> FrameOrigin {
         FrameKind::Function if is_of_runtime(file) => FrameOrigin::Jit,
         FrameKind::Function if frame.module == PYTHON => FrameOrigin::Jit,
         FrameKind::Function if matches!(frame.module, "" | "[unknown]" | "//anon") => FrameOrigin::Unknown,
-        FrameKind::Function if is_library(file) => FrameOrigin::Library,
+        FrameKind::Function if is_library(file) || file == "[vdso]" => FrameOrigin::Library,
         FrameKind::Function => FrameOrigin::Program,
     }
 }

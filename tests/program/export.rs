@@ -61,6 +61,28 @@ fn perf_script_becomes_folded_stacks() {
     }
 }
 
+/// `perf record -d` and `perf script -F +addr`; one event of each kind has no call chains.
+#[test]
+fn addresses_of_data_are_no_frames() {
+    let script = "rec 7 1.5:          1 faults:     5563d4553068 data+0x0 (/x)\n\t    5b f+0x1 (/x)\n\t    6b main+0x1 (/x)\n\n\
+        rec 7 1.6:          1 faults:     5563d4553068 data+0x0 (/x)     5563d4550068 g+0x1 (/x)\n\
+        dd 7 1.7:          1 faults:     7ffc4553068 \n\t    5b f+0x1 (/x)\n\t    6b main+0x1 (/x)\n\n";
+    let output = perfprop(&["--to", "folded"], script.as_bytes());
+    assert_eq!((stdout(&output).as_str(), stderr(&output).as_str()), ("dd;main;f 1\nrec;g 1\nrec;main;f 1\n", ""));
+}
+
+/// `perf script -F +srcline`.
+#[test]
+fn inlined_frames_have_their_lines() {
+    let script = "rec 7 1.5:  1 cycles: \n\t 5b g+0x1\n  a.c:4 (inlined)\n\t 5b f+0x1 (/x)\n  a.c:6\n\n";
+    let output = perfprop(&["--to", "speedscope", "--lines"], script.as_bytes());
+    let profile: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let frames = profile["shared"]["frames"].as_array().unwrap();
+    let line =
+        |name: &str| frames.iter().filter(|frame| frame["name"] == name).find_map(|frame| frame["line"].as_u64());
+    assert_eq!([line("g"), line("f")], [Some(4), Some(6)]);
+}
+
 /// As mails and editors leave it.
 #[test]
 fn frames_without_blanks_in_front_are_read() {

@@ -55,7 +55,7 @@ impl<'a> SampleHead<'a> {
                 Some(time) if !has_time && is_time(time) => has_time = true,
                 Some(event) => {
                     self.event = event;
-                    self.frame = Some(rest.trim()).filter(|frame| is_inline_frame(frame));
+                    self.frame = inline_frame(rest.trim());
                     return Some(self);
                 }
                 None if word.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -98,15 +98,33 @@ fn is_cpu(word: &str) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether an address and a symbol follow; fields of a tracepoint may follow as well.
-fn is_inline_frame(text: &str) -> bool {
-    text.split_once(' ').is_some_and(|(address, _)| address.bytes().all(|byte| byte.is_ascii_hexdigit()))
+/// The address and the symbol behind an event, which may be fields of a tracepoint as well: the last ones, as the address of data and what
+/// is there stand before them (`-F +addr`).
+fn inline_frame(text: &str) -> Option<&str> {
+    let is_hexadecimal = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let (first, _) = text.split_once(' ').filter(|(first, _)| is_hexadecimal(first))?;
+    // A shorter word may be a symbol.
+    let is_address =
+        |word: &str| word.len() >= 6 && is_hexadecimal(word) && word.bytes().any(|byte| byte.is_ascii_digit());
+    let mut begin = 0;
+    for (place, _) in text.match_indices(' ').skip_while(|(place, _)| *place < first.len()) {
+        let word = &text[place + 1..];
+        let end = word.find(' ');
+        if end.is_some_and(|end| is_address(&word[..end])) {
+            begin = place + 1;
+        }
+    }
+    Some(&text[begin..])
 }
 
+/// How far behind the word before it a period of less than 10 digits ends: perf aligns it with 10 columns, and numbers of processes with less.
+const PERIOD_COLUMNS: usize = 11;
+
 /// The name, the numbers and the rest of a line, at a word of digits, or of two numbers with a slash between them: the last one
-/// before the CPU or the time, as names of commands may hold spaces and digits; the first one where neither is there.
+/// before the CPU or the time, as names of commands may hold spaces and digits; where neither is there, before the period or the event.
 fn process_field(line: &str) -> Option<(&str, &str, &str)> {
-    let (mut start, mut first, mut last) = (0, None, None);
+    let (mut start, mut end_before, mut last, mut before_event) = (0, 0, None, None);
+    let mut has_event = false;
     for word in line.split(' ') {
         let end = start + word.len();
         // Behind the time stands a period.
@@ -117,11 +135,14 @@ fn process_field(line: &str) -> Option<(&str, &str, &str)> {
         let is_ids = word.split('/').count() <= 2 && word.split('/').all(|id| !id.is_empty() && is_id(id));
         if is_ids && start > 0 && end < line.len() && !line[..start].trim().is_empty() {
             last = Some((line[..start].trim(), word, &line[end..]));
-            first = first.or(last);
+            let is_period = end - end_before >= PERIOD_COLUMNS;
+            before_event = if is_period || has_event { before_event } else { last };
         }
+        has_event |= before_event.is_some() && word.ends_with(':');
+        end_before = if word.is_empty() { end_before } else { end };
         start = end + 1;
     }
-    first
+    before_event
 }
 
 /// A first line around what differs from sample to sample: its time, and its period.
@@ -181,7 +202,8 @@ mod tests {
     #[test]
     fn heads_are_taken_apart() {
         let ids = SampleHead { comm: "rec", tid: Some("7"), ..SampleHead::default() };
-        let full = SampleHead { period: Some(12), event: "cpu-clock", ..ids };
+        let clock = SampleHead { event: "cpu-clock", ..SampleHead::default() };
+        let full = SampleHead { period: Some(12), event: "cpu-clock", ..ids.clone() };
         for (line, header) in [
             ("rec 7  23.5:  12 cpu-clock: ", full.clone()),
             ("rec 7 [001] 23.5:  12 cpu-clock: ", full.clone()),
@@ -201,7 +223,7 @@ mod tests {
             ("rec 7  23.5: cpu-clock: ", SampleHead { period: None, ..full.clone() }),
             (
                 "rec 7  23.5: sched:sched_switch: prev=a b",
-                SampleHead { period: None, event: "sched:sched_switch", ..full },
+                SampleHead { period: None, event: "sched:sched_switch", ..full.clone() },
             ),
             ("rec 23.5: ", SampleHead { comm: "rec", ..SampleHead::default() }),
             ("V8 Worker [001]  23.5: ", SampleHead { comm: "V8 Worker", ..SampleHead::default() }),
@@ -209,6 +231,32 @@ mod tests {
             (
                 "rec 23.5:  12 cycles: ",
                 SampleHead { comm: "rec", period: Some(12), event: "cycles", ..SampleHead::default() },
+            ),
+            // Of several numbers the period is the one that perf aligns.
+            (
+                "worker 0 17869          1 cpu-clock: ",
+                SampleHead { comm: "worker 0", tid: Some("17869"), period: Some(1), ..clock.clone() },
+            ),
+            ("worker 0 17869 cpu-clock: ", SampleHead { comm: "worker 0", tid: Some("17869"), ..clock.clone() }),
+            (
+                "worker 0     3/7     1001001001 cpu-clock: ",
+                SampleHead {
+                    pid: Some("3"),
+                    tid: Some("7"),
+                    period: Some(1_001_001_001),
+                    comm: "worker 0",
+                    ..clock.clone()
+                },
+            ),
+            ("rec 7 sched:s: prev 12 next 9", SampleHead { event: "sched:s", ..ids.clone() }),
+            // What a program read or wrote there is no frame.
+            (
+                "rec 7 23.5:  12 cpu-clock:     5563d4553068 data+0x0 (/x y) ffffffff817554ea f+0x1 (/z)",
+                SampleHead { frame: Some("ffffffff817554ea f+0x1 (/z)"), ..full.clone() },
+            ),
+            (
+                "rec 7 23.5:  12 cpu-clock:     5563d4553068 1e05080022 |OP LOAD|BLK N/A 12 401126 decade (/z)",
+                SampleHead { frame: Some("401126 decade (/z)"), ..full.clone() },
             ),
             ("rec cpu-clock: ", SampleHead { comm: "rec", event: "cpu-clock", ..SampleHead::default() }),
         ] {

@@ -39,6 +39,8 @@ enum ScriptPosition {
     Between,
     /// Behind the head of a sample of a requested event.
     Head,
+    /// Behind such a head with a frame on it: the whole stack, unless a call chain follows.
+    HeadFrame,
     /// Behind the first of its frames.
     First,
     /// Behind two or more frames of a sample.
@@ -179,6 +181,9 @@ impl<'a> ScriptReader<'a> {
             Some(b'#') if line.get(1).is_none_or(|byte| b" \n\r#=".contains(byte)) => return Ok(()),
             _ => {}
         }
+        if self.place == ScriptPosition::HeadFrame {
+            self.sample();
+        }
         let text = line.trim_ascii_end();
         if text.is_empty() {
             self.settle()?;
@@ -225,7 +230,7 @@ impl<'a> ScriptReader<'a> {
         let Some(head) = self.head.filter(|_| self.place == ScriptPosition::Head) else { return };
         if let Some(frame) = header.frame {
             self.push_frame(frame.as_bytes());
-            self.sample();
+            self.place = ScriptPosition::HeadFrame;
         } else if parts.is_some_and(|parts| parts.mean(&header)) {
             self.known_heads.insert(&self.text, head);
         }
@@ -255,10 +260,17 @@ impl<'a> ScriptReader<'a> {
         if self.place == ScriptPosition::Between {
             self.begin(&SampleHead::default());
         }
+        // What stood there was an address of data (`-F +addr`).
+        if self.place == ScriptPosition::HeadFrame {
+            self.frames.clear();
+        }
         self.place = match self.place {
             ScriptPosition::Unwanted => return Ok(()),
             ScriptPosition::First | ScriptPosition::Sample => ScriptPosition::Sample,
-            ScriptPosition::Head | ScriptPosition::Doubtful(_) | ScriptPosition::Between => ScriptPosition::First,
+            ScriptPosition::Head
+            | ScriptPosition::HeadFrame
+            | ScriptPosition::Doubtful(_)
+            | ScriptPosition::Between => ScriptPosition::First,
         };
         if !self.push_frame(line) {
             return Err(Fault::at(number, FaultKind::NoFrame));
@@ -306,6 +318,7 @@ impl<'a> ScriptReader<'a> {
         if self.tree.options().detail == Detail::Functions || self.place == ScriptPosition::Unwanted {
             return;
         }
+        let text = text.strip_suffix(" (inlined)").unwrap_or(text);
         let place = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<NonZeroU32>().ok()?)));
         if let (Some((file, line)), Some(last)) = (place, self.frames.last_mut()) {
             let frame = self.tree.frame_of(*last);
@@ -316,9 +329,8 @@ impl<'a> ScriptReader<'a> {
 
     /// Ends the current sample and adds it to the tree.
     fn sample(&mut self) {
-        if let (ScriptPosition::Head | ScriptPosition::First | ScriptPosition::Sample, Some(head)) =
-            (self.place, self.head)
-        {
+        use ScriptPosition::{First, Head, HeadFrame, Sample};
+        if let (Head | HeadFrame | First | Sample, Some(head)) = (self.place, self.head) {
             let frames = head.process.into_iter().chain(self.frames.iter().rev().copied());
             self.tree.stack(self.stacks, frames, head.event, Amount { samples: 1, weight: self.weight });
         }

@@ -145,7 +145,11 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     let Imported { mut tree, fault, skipped_periods, losses, format, mut timed, times, .. } = read(args)?;
     if args.range.is_some() && format.is_some_and(|format| format != InputFormat::Recording) {
         let file = shown_path(&args.file);
-        return Err(Error::Usage(format!("--range is for recordings; {file} holds stacks without times")));
+        let why = match format {
+            Some(InputFormat::PerfScript) => "of perf's text:  perf script --time FROM,TO | perfprop export ...".into(),
+            _ => format!("{file} holds stacks without times"),
+        };
+        return Err(Error::Usage(format!("--range is for recordings; {why}")));
     }
     let is_empty = tree.event_ids().all(|event| tree.total(event) == Amount::ZERO);
     let is_whole = fault.is_none();

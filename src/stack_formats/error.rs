@@ -37,6 +37,10 @@ pub enum FaultKind {
     TooLong,
     /// A line of folded stacks doesn't end with a number.
     NoCount,
+    /// The number of a folded stack isn't whole.
+    NotWhole,
+    /// The number of a folded stack is below 0.
+    BelowZero,
     /// Each line of folded stacks ends with two numbers.
     TwoCounts,
     /// Something is wrong with a profile of pprof.
@@ -105,6 +109,14 @@ impl fmt::Display for Fault {
             FaultKind::TooDeep => write!(f, "a stack without end"),
             FaultKind::TooLong => write!(f, "a line of more than {} MiB", LONGEST >> 20),
             FaultKind::NoCount => write!(f, "no stack with a whole number behind it, as in `main;f 12`"),
+            FaultKind::NotWhole => {
+                let thousand = r#"awk '{ n = $NF; sub(/ [^ ]*$/, ""); printf "%s %.0f\n", $0, n * 1000 }' FILE | perfprop replay -"#;
+                write!(f, "the number behind the stack isn't whole; in thousandths:  {thousand}")
+            }
+            FaultKind::BelowZero => {
+                let compare = "of two files:  perfprop export BEFORE AFTER --to svg";
+                write!(f, "the number behind the stack is below 0, as in a difference; {compare}")
+            }
             FaultKind::TwoCounts => {
                 let compare = "of two files:  perfprop export BEFORE AFTER --to svg";
                 write!(f, "two numbers behind each stack, as difffolded.pl writes a difference; {compare}")
@@ -113,7 +125,8 @@ impl fmt::Display for Fault {
             FaultKind::Negative(types) => {
                 let types: Vec<_> = types.iter().map(|name| quoted(name)).collect();
                 let instead = "compare the two profiles themselves (perfprop export BEFORE AFTER --to svg), or export another type (--event-filter)";
-                write!(f, "{} has numbers below 0, as in a difference of profiles; {instead}", types.join(", "))
+                let have = if types.len() == 1 { "has" } else { "have" };
+                write!(f, "{} {have} numbers below 0, as in a difference of profiles; {instead}", types.join(", "))
             }
             FaultKind::Recording(reason) => f.write_str(&shown(reason)),
             FaultKind::Callgrind(wrong) => write!(f, "{wrong}"),

@@ -33,7 +33,7 @@ pub(super) fn read<R: Read>(lines: &mut InputLines<R>, tree: &mut Tree, options:
         if is_comment(line) || line.trim_ascii().is_empty() {
             continue;
         }
-        let (path, count) = split(line).ok_or_else(|| Fault::at(number, FaultKind::NoCount))?;
+        let (path, count) = split(line).ok_or_else(|| Fault::at(number, wrong_count(line)))?;
         let path = String::from_utf8_lossy(path);
         let frames: Vec<FrameId> = path.split(';').map(|name| tree.frame(&Frame::function(&unescape(name)))).collect();
         tree.stack(stacks, frames, event, Amount { samples: count, weight: count });
@@ -47,10 +47,24 @@ pub(super) fn is_comment(line: &[u8]) -> bool {
 
 /// Whether a line is a stack with any number behind it, also one that isn't read, such as `a;b -1`.
 pub(super) fn is_stack(line: &[u8]) -> bool {
+    split(line).is_some() || line.contains(&b';') && !line.contains(&0) && any_number(line).is_some()
+}
+
+/// The number behind the last blank of a line, whole or not.
+fn any_number(line: &[u8]) -> Option<f64> {
     let line = line.trim_ascii_end();
-    let last = line.rsplit(u8::is_ascii_whitespace).next().unwrap_or_default();
-    let is_number = || std::str::from_utf8(last).is_ok_and(|last| last.parse::<f64>().is_ok_and(f64::is_finite));
-    split(line).is_some() || line.contains(&b';') && !line.contains(&0) && last.len() < line.len() && is_number()
+    let blank = line.iter().rposition(u8::is_ascii_whitespace)?;
+    let number: f64 = std::str::from_utf8(&line[blank + 1..]).ok()?.parse().ok()?;
+    number.is_finite().then_some(number)
+}
+
+/// What is wrong with a line that isn't read.
+fn wrong_count(line: &[u8]) -> FaultKind {
+    match any_number(line) {
+        Some(number) if number < 0.0 => FaultKind::BelowZero,
+        Some(number) if number.fract() != 0.0 => FaultKind::NotWhole,
+        _ => FaultKind::NoCount,
+    }
 }
 
 /// The number of the first stack where all of these lines have two counts, as difffolded.pl writes them: the last of a name may be a

@@ -76,14 +76,15 @@ pub struct ImportedRun {
 const HEAD: u64 = 256 << 10;
 
 /// What an input is written in, by its beginning, and the whole input again, unpacked where gzip has packed it; `None` for
-/// what nobody can read. What begins with a brace can be a recording only.
+/// what nobody can read. What begins with a brace, and is no other tool's, can be a recording only.
 ///
 /// # Errors
 /// Returns the operating system's error if nothing can be read.
 pub fn sniff<'a>(input: impl Read + 'a) -> io::Result<(Option<InputFormat>, impl Read + 'a)> {
     let mut input = unpacked(input)?;
     let begun = begin(&mut input)?;
-    let format = guess(&begun).or_else(|| begun.starts_with(b"{").then_some(InputFormat::Recording));
+    let is_json = begun.starts_with(b"{") && foreign(&begun).is_none();
+    let format = guess(&begun).or_else(|| is_json.then_some(InputFormat::Recording));
     Ok((format, io::Cursor::new(begun).chain(input)))
 }
 
@@ -161,16 +162,42 @@ impl Imported {
 
 /// What a file is that begins so, of those that people open by mistake, and what to do with it.
 fn foreign(begun: &[u8]) -> Option<&'static str> {
-    const KNOWN: [(&[u8], &str); 7] = [
+    const KNOWN: [(&[u8], &str); 10] = [
         (b"PERFILE2", "perf's own file; perfprop reads its text:  perf script -i FILE | perfprop replay -"),
         (b"\x7fELF", "a program or a library; to measure a program:  perfprop top -- PROGRAM"),
         (b"\x28\xb5\x2f\xfd", "compressed by zstd:  zstd -dc FILE | perfprop replay -"),
         (b"\xfd7zXZ", "compressed by xz:  xz -dc FILE | perfprop replay -"),
+        (b"BZh", "compressed by bzip2:  bzip2 -dc FILE | perfprop replay -"),
+        (b"PK\x03\x04", "an archive of zip:  unzip -p FILE | perfprop replay -"),
+        (b"\xff\xfe", "text in UTF-16:  iconv -f UTF-16 -t UTF-8 FILE | perfprop replay -"),
         (b"SQLite format 3", "a database of SQLite"),
         (b"\x89PNG", "a picture"),
         (b"%PDF", "a PDF document"),
     ];
-    KNOWN.iter().find(|(begin, _)| begun.starts_with(begin)).map(|(_, what)| *what)
+    let known = KNOWN.iter().find(|(begin, _)| begun.starts_with(begin)).map(|(_, what)| *what);
+    known.or_else(|| foreign_text(begun.trim_ascii_start()))
+}
+
+/// What a text of JSON or markup is, by what stands near its beginning.
+fn foreign_text(begun: &[u8]) -> Option<&'static str> {
+    const JSON: [(&[u8], &str); 4] = [
+        (
+            b"speedscope.app/file-format-schema",
+            "a profile for speedscope, which perfprop writes and doesn't read: take the file that it was made from",
+        ),
+        (
+            b"\"preprocessedProfileVersion\"",
+            "a profile for the Firefox Profiler, which perfprop writes and doesn't read: take the file that it was made from",
+        ),
+        (b"\"traceEvents\"", "a trace, which perfprop writes and doesn't read: ui.perfetto.dev shows it"),
+        (b"\"callFrame\"", "a profile of V8, which perfprop doesn't read: speedscope.app shows it"),
+    ];
+    match begun.first()? {
+        b'{' => JSON.iter().find(|(mark, _)| memchr::memmem::find(begun, mark).is_some()).map(|(_, what)| *what),
+        b'<' if begun.starts_with(b"<?xml") || begun.starts_with(b"<svg") => Some("a picture or another file of XML"),
+        b'<' if begun.starts_with(b"<!DOCTYPE") || begun.starts_with(b"<html") => Some("a page of HTML"),
+        _ => None,
+    }
 }
 
 /// The format of a file that begins so: fields of a protobuf are pprof's; `perf script` indents

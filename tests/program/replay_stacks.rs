@@ -125,6 +125,11 @@ fn what_nobody_can_read_is_refused() {
         (&["-"][..], &b"hello\nworld\n"[..], "neither a recording nor"),
         (&["-"], b"", "it is empty"),
         (&["-"], b"{\"a\": 1}\n", "not a perfprop recording"),
+        (
+            &["-"],
+            b"{\"shared\":\n{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"}}",
+            "a profile for speedscope",
+        ),
         (&["-"], &[0x1f, 0x8b, 8, 0, 7, 7], "the packed file is cut off"),
         (&["-"], b"\x7fELF\x02\x01\x01\x00\x00\x00", "but a program or a library"),
         (&["--from", "folded", "-"], b"a;b\n", "line 1: no stack with a whole number"),

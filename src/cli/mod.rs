@@ -209,8 +209,98 @@ pub fn command() -> clap::Command {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use clap::error::ErrorKind;
+
+    use super::*;
+
     #[test]
     fn clap_finds_no_fault_with_the_definitions() {
-        super::command().debug_assert();
+        command().debug_assert();
+    }
+
+    /// What a page has in code blocks, a line each, and between backquotes.
+    fn code(page: &str) -> Vec<String> {
+        let part = |(place, part): (usize, &str)| match place % 2 {
+            0 => part.split('`').skip(1).step_by(2).map(|span| span.replace('\n', " ")).collect(),
+            _ => part.replace("\\\n", " ").lines().map(str::to_owned).collect::<Vec<_>>(),
+        };
+        page.split("```").enumerate().flat_map(part).collect()
+    }
+
+    /// The words of each command of perfprop in such a line, without what the shell does with its output.
+    fn commands(line: &str) -> Vec<Vec<String>> {
+        let line = line.replace("\\|", "|");
+        let ends = |word: &str| word.starts_with(['>', '#', '|', ';', '&']);
+        let of = |at: usize| {
+            let mut words = vec![];
+            let mut quote = None;
+            for word in line[at..].split(' ').filter(|word| !word.is_empty()) {
+                match quote {
+                    None if ends(word) => break,
+                    None => words.push(word.replace(['\'', '"'], "")),
+                    Some(_) => {
+                        let last: &mut String = words.last_mut()?;
+                        last.extend([" ", word.trim_matches(['\'', '"'])]);
+                    }
+                }
+                for mark in word.chars().filter(|mark| matches!(mark, '\'' | '"')) {
+                    quote = match quote {
+                        None => Some(mark),
+                        Some(open) if open == mark => None,
+                        open => open,
+                    };
+                }
+                if quote.is_none() && word.ends_with(';') {
+                    break;
+                }
+            }
+            Some(words)
+        };
+        let verb = |at: &usize| line[at + "perfprop ".len()..].starts_with(|first: char| first.is_ascii_lowercase());
+        let begins = |at: &usize| *at == 0 || line[..*at].ends_with("| ");
+        line.match_indices("perfprop ").map(|(at, _)| at).filter(begins).filter(verb).filter_map(of).collect()
+    }
+
+    #[test]
+    fn commands_end_where_the_shell_takes_over() {
+        assert_eq!(
+            commands("perf script \\| perfprop export --to svg > a.svg"),
+            [["perfprop", "export", "--to", "svg"]]
+        );
+        assert_eq!(
+            commands("perfprop stat -- sh -c 'a \"b\"  | c' # d"),
+            [["perfprop", "stat", "--", "sh", "-c", "a b | c"]]
+        );
+        assert!(commands("perfprop = { version = \"0.1\" }").is_empty() && commands("the perfprop tool").is_empty());
+    }
+
+    #[test]
+    #[cfg(all(feature = "bench", feature = "history"))]
+    fn perfprop_takes_every_command_that_the_pages_name() {
+        let lacks_rest = [ErrorKind::MissingRequiredArgument, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+        let pages = ["README.md", "CHANGELOG.md", "regions/README.md"].map(|page| root.join(page));
+        let mut taken = 0;
+        for page in pages.into_iter().chain(docs) {
+            let text = std::fs::read_to_string(&page).unwrap();
+            for words in code(&text).iter().flat_map(|line| commands(line)) {
+                // A word in capitals stands for what the reader has.
+                let given = words.iter().map(|word| match word.as_str() {
+                    "PID" => "1",
+                    "SHELL" => "bash",
+                    word => word,
+                });
+                match Args::try_parse_from(given) {
+                    Ok(_) => taken += 1,
+                    // A verb or an option alone.
+                    Err(error) if lacks_rest.contains(&error.kind()) => {}
+                    Err(error) => panic!("{}: {}: {error}", page.display(), words.join(" ")),
+                }
+            }
+        }
+        assert!(taken > 50, "{taken}");
     }
 }

@@ -209,6 +209,7 @@ fn given(entered: Result<Entered, Refusal>, name: &str) -> Result<Guard, Already
 
 /// Counts a call that was refused, as its name was open, and says it once in a process.
 #[cold]
+#[inline(never)]
 pub(crate) fn complain(name: &str) {
     thread::lose_refused();
     static ONCE: AtomicBool = AtomicBool::new(false);

@@ -110,8 +110,9 @@ impl fmt::Display for Fault {
             FaultKind::TooLong => write!(f, "a line of more than {} MiB", LONGEST >> 20),
             FaultKind::NoCount => write!(f, "no stack with a whole number behind it, as in `main;f 12`"),
             FaultKind::NotWhole => {
-                let thousand = r#"awk '{ n = $NF; sub(/ [^ ]*$/, ""); printf "%s %.0f\n", $0, n * 1000 }' FILE | perfprop replay -"#;
-                write!(f, "the number behind the stack isn't whole; in thousandths:  {thousand}")
+                let times_1000 = r#"awk '{ n = $NF; sub(/ [^ ]*$/, ""); printf "%s %.0f\n", $0, n * 1000 }'"#;
+                let instead = format!("in thousandths:  {times_1000} FILE | perfprop replay -");
+                write!(f, "the number behind the stack isn't whole; {instead}")
             }
             FaultKind::BelowZero => {
                 let compare = "of two files:  perfprop export BEFORE AFTER --to svg";

@@ -187,7 +187,7 @@ fn foreign_text(begun: &[u8]) -> Option<&'static str> {
         ),
         (
             b"\"preprocessedProfileVersion\"",
-            "a profile for the Firefox Profiler, which perfprop writes and doesn't read: take the file that it was made from",
+            "a profile for Firefox, which perfprop writes and doesn't read: take the file that it was made from",
         ),
         (b"\"traceEvents\"", "a trace, which perfprop writes and doesn't read: ui.perfetto.dev shows it"),
         (b"\"callFrame\"", "a profile of V8, which perfprop doesn't read: speedscope.app shows it"),
@@ -212,6 +212,10 @@ fn guess(begun: &[u8]) -> Option<InputFormat> {
     }
     if callgrind::is_callgrind(begun) {
         return Some(InputFormat::Callgrind);
+    }
+    // Its first line may end with a colon, as heads of samples do.
+    if begun.starts_with(b"{") && foreign(begun).is_some() {
+        return None;
     }
     let mut lines = begun.split(|&byte| byte == b'\n').filter(|line| !folded::is_comment(line));
     let mut lines = lines.by_ref().skip_while(|line| line.trim_ascii().is_empty());

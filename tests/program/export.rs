@@ -64,7 +64,8 @@ fn perf_script_becomes_folded_stacks() {
 /// `perf record -d` and `perf script -F +addr`; one event of each kind has no call chains.
 #[test]
 fn addresses_of_data_are_no_frames() {
-    let script = "rec 7 1.5:          1 faults:     5563d4553068 data+0x0 (/x)\n\t    5b f+0x1 (/x)\n\t    6b main+0x1 (/x)\n\n\
+    let script = "rec 7 1.5:          1 faults:     5563d4553068 data+0x0 (/x)\n\t    5b f+0x1 (/x)\n\
+        \t    6b main+0x1 (/x)\n\n\
         rec 7 1.6:          1 faults:     5563d4553068 data+0x0 (/x)     5563d4550068 g+0x1 (/x)\n\
         dd 7 1.7:          1 faults:     7ffc4553068 \n\t    5b f+0x1 (/x)\n\t    6b main+0x1 (/x)\n\n";
     let output = perfprop(&["--to", "folded"], script.as_bytes());
@@ -162,7 +163,7 @@ fn bad_files_are_refused_with_the_reason() {
         (&[], b"hello\nworld\n", "neither"),
         (&[], b"\x7fELF\x02\x01\x01\0\0\0", "a program or a library"),
         (&[], br#"{"$schema":"https://www.speedscope.app/file-format-schema.json"}"#, "a profile for speedscope"),
-        (&[], br#"{"meta":{"preprocessedProfileVersion":55}}"#, "a profile for the Firefox Profiler"),
+        (&[], br#"{"meta":{"preprocessedProfileVersion":55}}"#, "a profile for Firefox"),
         (&[], br#"{"traceEvents":[]}"#, "a trace, which perfprop writes"),
         (&[], b"<?xml version=\"1.0\"?>\n<svg>", "a picture"),
         (&[], b"\xff\xfea\0;\0b\0 \x001\0", "text in UTF-16:  iconv"),

@@ -51,7 +51,8 @@ impl<'a> Frame<'a> {
 }
 
 /// Whether a module is the kernel or one of its modules: `[kernel.kallsyms]`, `[ext4]`,
-/// `/lib/modules/.../ext4.ko`, `vmlinux`. Pages of a process in brackets, such as `[vdso]`, are not: programs run them themselves.
+/// `/lib/modules/.../ext4.ko`, `vmlinux`. Pages of a process in brackets, such as `[vdso]`, are not: programs run
+/// them themselves.
 pub(crate) fn is_kernel(module: &str) -> bool {
     const PAGES: [&str; 8] = ["[unknown]", "[vdso", "[vsyscall]", "[vvar", "[heap]", "[stack", "[anon", "[uprobes]"];
     let file = module.rsplit('/').next().unwrap_or_default();

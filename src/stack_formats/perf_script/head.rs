@@ -98,8 +98,8 @@ fn is_cpu(word: &str) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The address and the symbol behind an event, which may be fields of a tracepoint as well: the last ones, as the address of data and what
-/// is there stand before them (`-F +addr`).
+/// The address and the symbol behind an event, which may be fields of a tracepoint as well: the last ones, as the
+/// address of data and what is there stand before them (`-F +addr`).
 fn inline_frame(text: &str) -> Option<&str> {
     let is_hexadecimal = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let (first, _) = text.split_once(' ').filter(|(first, _)| is_hexadecimal(first))?;
@@ -117,11 +117,13 @@ fn inline_frame(text: &str) -> Option<&str> {
     Some(&text[begin..])
 }
 
-/// How far behind the word before it a period of less than 10 digits ends: perf aligns it with 10 columns, and numbers of processes with less.
+/// How far behind the word before it a period ends at least: perf aligns it with 10 columns, and numbers of processes
+/// with fewer.
 const PERIOD_COLUMNS: usize = 11;
 
-/// The name, the numbers and the rest of a line, at a word of digits, or of two numbers with a slash between them: the last one
-/// before the CPU or the time, as names of commands may hold spaces and digits; where neither is there, before the period or the event.
+/// The name, the numbers and the rest of a line, at a word of digits, or of two numbers with a slash between them: the
+/// last one before the CPU or the time, as names of commands may hold spaces and digits; where neither is there, before
+/// the period or the event.
 fn process_field(line: &str) -> Option<(&str, &str, &str)> {
     let (mut start, mut end_before, mut last, mut before_event) = (0, 0, None, None);
     let mut has_event = false;

@@ -137,7 +137,7 @@ fn process_field(line: &str) -> Option<(&str, &str, &str)> {
         let is_ids = word.split('/').count() <= 2 && word.split('/').all(|id| !id.is_empty() && is_id(id));
         if is_ids && start > 0 && end < line.len() && !line[..start].trim().is_empty() {
             last = Some((line[..start].trim(), word, &line[end..]));
-            let is_period = end - end_before >= PERIOD_COLUMNS;
+            let is_period = !word.contains('/') && end - end_before >= PERIOD_COLUMNS;
             before_event = if is_period || has_event { before_event } else { last };
         }
         has_event |= before_event.is_some() && word.ends_with(':');
@@ -238,6 +238,16 @@ mod tests {
             (
                 "worker 0 17869          1 cpu-clock: ",
                 SampleHead { comm: "worker 0", tid: Some("17869"), period: Some(1), ..clock.clone() },
+            ),
+            (
+                "worker 0 17854/17869          1 cpu-clock: ",
+                SampleHead {
+                    pid: Some("17854"),
+                    tid: Some("17869"),
+                    period: Some(1),
+                    comm: "worker 0",
+                    ..clock.clone()
+                },
             ),
             ("worker 0 17869 cpu-clock: ", SampleHead { comm: "worker 0", tid: Some("17869"), ..clock.clone() }),
             (

@@ -8,7 +8,7 @@ use crate::compare::{ComparedEvent, ComparedNumber, RunComparison, Runs, compare
 use crate::events::Unit;
 use crate::monitor::{Measure, MeasureChoice, Monitor};
 use crate::names::shown;
-use crate::number::{BOTH_SIDES, percent, plus_minus_sides};
+use crate::number::{percent, plus_minus_sides};
 use crate::run::Header;
 
 /// A recording with its name.
@@ -51,7 +51,7 @@ fn table(out: &mut String, found: &RunComparison, header: &Header) {
     );
     for one in found.in_order().into_iter().map(|place| &found.events[place]) {
         let unit = unit(one.measure.suffix(header));
-        let _ = writeln!(out, "{:<width$}{unit}  {}", shown(&one.name), numbers(found, one));
+        let _ = writeln!(out, "{:<width$}{unit}  {}", shown(&one.name), numbers(found, one, cells));
     }
 }
 
@@ -62,11 +62,14 @@ fn spread_head(found: &RunComparison) -> String {
 
 /// How wide that column is: errors of single runs may have two sides.
 fn spread_cells(found: &RunComparison) -> usize {
-    if found.has_spread() { 7 } else { BOTH_SIDES }
+    let sides = found.events.iter().flat_map(|one| [&one.a, &one.b].map(|runs| spread(found, runs, &one.unit)));
+    sides.map(|text| text.chars().count()).max().unwrap_or_default().max(LEAST_SPREAD)
 }
 
-fn numbers(found: &RunComparison, one: &ComparedEvent) -> String {
-    let cells = spread_cells(found);
+/// As `±<0.1%` and `SPREAD`, with a cell to spare.
+const LEAST_SPREAD: usize = 7;
+
+fn numbers(found: &RunComparison, one: &ComparedEvent, cells: usize) -> String {
     let side = |runs: &Runs| {
         let number = runs.mean().map_or_else(|| "—".into(), |value| mean(value, &one.unit));
         format!("{number:>11}  {:>cells$}", spread(found, runs, &one.unit))

@@ -12,7 +12,7 @@ use crate::run::Header;
 use crate::text::region_tree::{MOST_ROWS, RegionTree, TreeRegion};
 
 /// The regions of a program, with what was counted on each in each phase.
-type Tree<'a> = RegionTree<'a, &'a RegionCounts>;
+type CountedTree<'a> = RegionTree<'a, &'a RegionCounts>;
 
 /// So many processes of one program have a table each; where there are more, they have one together.
 const MOST_TABLES: usize = 3;
@@ -86,7 +86,7 @@ pub(super) fn clock_words(header: &Header) -> String {
 /// What events counted in the regions of a program: a table for each, in all calls, in the region alone, and of a call.
 fn events_of_program(
     table: &RegionTable,
-    tree: &Tree<'_>,
+    tree: &CountedTree<'_>,
     (title, state): (&str, &RegionState),
     confidence: Confidence,
 ) -> String {
@@ -200,7 +200,7 @@ pub(super) fn counted_words<'a>(counters: impl Iterator<Item = (&'a String, Stri
 }
 
 /// The regions of a program, those that took most first, with what was counted on each; nothing where no call has ended.
-fn tree<'a>(table: &'a RegionTable, rows: &[&'a RegionCounts], unended: &[RegionPathId]) -> Tree<'a> {
+fn tree<'a>(table: &'a RegionTable, rows: &[&'a RegionCounts], unended: &[RegionPathId]) -> CountedTree<'a> {
     let counted = rows.iter().map(|row| (table.names(row.path), Some(*row)));
     let all = counted.chain(unended.iter().map(|path| (table.names(*path), None)));
     RegionTree::new(all, |row| row.time_ns, MOST_ROWS)

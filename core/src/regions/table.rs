@@ -491,7 +491,7 @@ mod tests {
         table.take(&first()).unwrap();
         assert_eq!(table.outlasted(), None);
         table.take(&batch(4, vec![RegionCounts { events: Vec::new(), ..outlasted }])).unwrap();
-        let told = "SELF of 'a' is not known: in a call that has ended, 'b\\n' began and has not ended";
+        let told = "SELF of 'a' is not known: in a call that has ended, 'b\\x0a' began and has not ended";
         assert_eq!(table.outlasted().as_deref(), Some(told));
     }
 

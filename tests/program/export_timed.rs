@@ -340,6 +340,12 @@ fn pprof_has_times_addresses_and_labels() {
     alone[0].frames[0].module = "[kernel]".into();
     let profile = pprof(&[], &recording(&alone));
     assert!(self::labels(&profile).iter().any(|labels| !labels.contains_key("process")));
+    // Nor a number.
+    alone[0].tasks[0].pid = 0;
+    alone[0].tasks[0].tid = 0;
+    let nameless = pprof(&[], &recording(&alone));
+    let numbers = |labels: &BTreeMap<String, String>| labels.contains_key("pid") || labels.contains_key("tid");
+    assert!(!self::labels(&nameless).iter().all(numbers));
     // The program stands first.
     assert_eq!(profile.messages(3)[0].text(&profile, 5), "/bin/p");
 }
@@ -380,6 +386,12 @@ fn a_range_has_the_samples_of_its_time() {
     assert_eq!(all("0-3"), folded(&["--counts"], &recording));
     let profile = pprof(&["--range", "1-2"], &recording);
     assert_eq!((profile.number(9), profile.number(10)), (1_700_000_001_500_000_000, 1000 * MS));
+    // Of what isn't in the range there are no places.
+    let samples = profile.messages(2);
+    // Packed numbers below 128 are bytes.
+    let used: BTreeSet<u64> = samples.iter().flat_map(|sample| sample.all(1).flatten()).map(|&id| id.into()).collect();
+    let places: BTreeSet<u64> = profile.messages(4).iter().map(|location| location.number(1)).collect();
+    assert_eq!(places, used);
     let file = json_of("speedscope", &["--range", "1-2"], &recording);
     assert_eq!(file["profiles"][0]["weights"], json!([499 * MS, MS, 500 * MS]));
     let firefox = json_of("firefox", &["--range", "1-2"], &recording);

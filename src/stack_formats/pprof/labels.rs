@@ -38,13 +38,14 @@ impl<'a> TaskAmounts<'a> {
         tasks.map(|((_, task), amounts)| (*task, amounts.as_slice()))
     }
 
-    /// `process`, if its name is known, `pid`, `thread` and `tid`.
+    /// `process`, if its name is known, `pid`, `thread` and `tid`; no number where it isn't known, which is 0 or below.
     pub(super) fn labels(&self, task: TaskId, texts: &mut Texts) -> Vec<Label> {
         let Some(task) = self.run.task(task) else { return Vec::new() };
         let process = self.processes.get(&task.pid).map(|name| text("process", name, texts));
-        let thread =
-            [number("pid", task.pid, texts), text("thread", &task.comm, texts), number("tid", task.tid, texts)];
-        process.into_iter().chain(thread).collect()
+        let pid = known_number("pid", task.pid, texts);
+        let thread = text("thread", &task.comm, texts);
+        let tid = known_number("tid", task.tid, texts);
+        process.into_iter().chain(pid).chain([thread]).chain(tid).collect()
     }
 }
 
@@ -59,8 +60,8 @@ fn text(key: &str, value: &str, texts: &mut Texts) -> Label {
     Label { key: texts.id(key), str: texts.id(value), ..Label::default() }
 }
 
-fn number(key: &str, value: i32, texts: &mut Texts) -> Label {
-    Label { key: texts.id(key), num: value.into(), ..Label::default() }
+fn known_number(key: &str, value: i32, texts: &mut Texts) -> Option<Label> {
+    (value > 0).then(|| Label { key: texts.id(key), num: value.into(), ..Label::default() })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Exports a tree as a pprof profile, compressed with gzip.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use flate2::Compression;
@@ -57,17 +57,19 @@ fn profile(tree: &Tree, options: &WriteOptions) -> Result<Profile, String> {
         unit: texts.id(unit),
     };
     let sample_type = values.iter().map(|value| kind(value, &mut texts)).collect();
+    let sample = samples(tree, options, &values, &mut texts)?;
+    let used: HashSet<u64> = sample.iter().flat_map(|sample| &sample.location_id).copied().collect();
     let mut modules = ModuleIds::default();
     // Its readers take the first file for the program.
     if let Some(program) = options.run.as_ref().and_then(|run| program(run, tree)) {
         modules.id(program, None);
     }
     let mut functions = Functions::default();
-    let places = tree.frames().zip(1..);
+    // Of a part of a recording, the tree has the frames of all of it.
+    let places = tree.frames().zip(1..).filter(|(_, id)| used.contains(id));
     let location = places.map(|(frame, id)| place(&frame, id, &mut modules, &mut functions, &mut texts)).collect();
     let function = functions.all;
     let mapping = modules.mappings(&mut texts);
-    let sample = samples(tree, options, &values, &mut texts)?;
     let event = options.event(tree);
     let default_sample_type = event.map_or(0, |event| texts.id(&tree.event_of(event).name));
     let mut profile =

@@ -1,6 +1,6 @@
 //! Implements `perfprop export`: converts stacks from one tool's format to another's.
 
-use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::Error;
 use super::args::{StackFormat, range, whole_number};
 use super::error::NOT_ALL;
-use super::input::{is_dash, open, open_recording, refuse_input, title};
+use super::input::{is_dash, open, refuse_input, title};
 use super::stream::say;
 use crate::compare::{self, ProfileDifference};
 use crate::files::PartialFile;
@@ -16,10 +16,10 @@ use crate::monitor::MeasureChoice;
 use crate::names::{shown, shown_path};
 use crate::profile::{Amount, Detail, EventId, RepeatFolding, Tree, TreeOptions};
 use crate::rates::Confidence;
-use crate::recording::TimeRange;
+use crate::recording::{self, ReadError, Recording, TimeRange};
 use crate::stack_formats::{
     self, EventSelection, Fault, FaultKind, Imported, InputFormat, Names, OutputFormat, Periods, ProcessNaming,
-    ReadOptions, SampleKeeping, TraceLength, WriteError, WriteOptions, WrittenNumber,
+    ReadOptions, SampleKeeping, ScriptGaps, TraceLength, WriteError, WriteOptions, WrittenNumber,
 };
 use crate::stacks::Losses;
 
@@ -142,7 +142,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
         return export_difference(args);
     }
     let Some(target) = args.to.of_tree() else { return trace(args) };
-    let Imported { mut tree, fault, skipped_periods, losses, format, mut timed, times, .. } = read(args)?;
+    let Imported { mut tree, fault, gaps, losses, format, mut timed, times, .. } = read(args)?;
     if args.range.is_some() && format.is_some_and(|format| format != InputFormat::Recording) {
         let file = shown_path(&args.file);
         let why = match format {
@@ -163,7 +163,8 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     if args.range.is_some() && is_empty {
         return Err(Error::Input("nothing was sampled in this range".into()));
     }
-    if skipped_periods && !args.counts {
+    tell_gaps(&args.file, &gaps, &tree);
+    if gaps.periods && !args.counts {
         say("perf aligned the periods of several events, and such samples weigh 1, as inferno has it");
         say("to weigh them by their periods: --padded-periods");
     }
@@ -188,6 +189,19 @@ fn tell_losses(file: &Path, losses: &Losses) {
         let missing = Losses { lost: losses.lost, dropped: losses.dropped, ..Losses::default() };
         say(&format!("{}: samples are missing ({missing}): they were lost while it was recorded", shown_path(file)));
     }
+}
+
+/// Says what a text of `perf script` has beside what is written of it.
+fn tell_gaps(file: &Path, gaps: &ScriptGaps, tree: &Tree) {
+    for note in gaps.notes() {
+        say(&format!("{}: {note}", shown_path(file)));
+    }
+    let Some(event) = tree.default_event().filter(|_| !gaps.others.is_empty()) else { return };
+    let others = gaps.others.iter().map(|(name, number)| format!("{} ({number})", shown(name)));
+    let others = others.collect::<Vec<_>>().join(", ");
+    let event = &tree.event_of(event).name;
+    say(&format!("{}: only {}, the first event, is written", shown_path(file), shown(event)));
+    say(&format!("others, with their numbers of samples: {others}; --event-filter chooses one"));
 }
 
 /// Draws what two sides differ in.
@@ -244,6 +258,7 @@ fn whole(args: &ExportArgs, file: &Path) -> Result<Imported, Error> {
         Some(source) => Err(Error::Stacks { path: file.to_owned(), source }),
         None => {
             tell_losses(file, &imported.losses);
+            tell_gaps(file, &imported.gaps, &imported.tree);
             Ok(imported)
         }
     }
@@ -278,13 +293,25 @@ fn trace(args: &ExportArgs) -> Result<u8, Error> {
     ];
     refuse(&of_stacks, "is for samples, and --to chrome-trace writes the calls of regions, all of them")?;
     refuse_terminal(&args.file)?;
-    let recording = open_recording(&args.file)?;
+    let recording = recording_of_calls(&args.file)?;
     let mut length = TraceLength::default();
     write_out(args, |out| stack_formats::write_trace(&recording, out).map(|written| length = written))?;
     say(&length.to_string());
     let Some(words) = recording.breaks_off() else { return Ok(0) };
     say(&format!("{} {words}\n      what stands before it is written", shown_path(&args.file)));
     Ok(NOT_ALL)
+}
+
+/// Other files of stacks are told by what they are.
+fn recording_of_calls(path: &Path) -> Result<Recording, Error> {
+    let failed = |source| Error::Recording { path: path.into(), source };
+    let (format, input) = open(path).and_then(stack_formats::sniff).map_err(|error| failed(ReadError::Io(error)))?;
+    if format.is_some_and(|format| format != InputFormat::Recording) {
+        let calls = "--to chrome-trace writes the calls of regions, which only recordings have";
+        let record = "perfprop record -o FILE -- PROGRAM";
+        return Err(Error::Input(format!("{} holds stacks without times; {calls}:  {record}", shown_path(path))));
+    }
+    recording::read(BufReader::new(input)).map_err(failed)
 }
 
 fn input(file: &Path) -> Result<Box<dyn Read>, Error> {

@@ -36,7 +36,7 @@ pub(super) fn read_options(args: &ReplayArgs) -> ReadOptions {
 }
 
 pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<u8, Error> {
-    let Imported { tree, fault, format, .. } = imported;
+    let Imported { tree, fault, format, gaps, .. } = imported;
     let fault = match fault {
         Some(source) if tree.event_ids().all(|event| tree.total(event) == Amount::ZERO) => {
             return Err(Error::Stacks { path: path.into(), source });
@@ -54,6 +54,11 @@ pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<
         say(&format!("{file}: {fault}\n      {rest} is shown"));
     }
     let is_whole = notes.is_empty();
+    for note in gaps.notes() {
+        let note = format!("{file}: {note}");
+        say(&note);
+        notes.push(note);
+    }
     let code = if is_whole { 0 } else { NOT_ALL };
     let adjust = |options: ScreenOptions| {
         let screen = if args.appearance.screen == Some(FirstScreen::Screen(Screen::Log)) {

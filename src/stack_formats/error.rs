@@ -25,6 +25,8 @@ pub enum FaultKind {
     NoBytes,
     /// There is no sample in it.
     Empty,
+    /// The numbers of all its stacks are 0.
+    AllZero,
     /// It is in no format that is read, but this, if that can be told.
     Unknown(Option<&'static str>),
     /// A line of `perf script` begins no sample.
@@ -99,6 +101,7 @@ impl fmt::Display for Fault {
             FaultKind::Io(error) => write!(f, "{error}"),
             FaultKind::NoBytes => write!(f, "it is empty: what was to write it wrote nothing"),
             FaultKind::Empty => write!(f, "no samples"),
+            FaultKind::AllZero => write!(f, "no samples: the number behind each stack is 0"),
             FaultKind::Unknown(Some(what)) => write!(f, "no recording and no stacks, but {what}"),
             FaultKind::Unknown(None) => {
                 let others = "`perf script` text nor folded stacks nor a pprof profile nor callgrind's costs";

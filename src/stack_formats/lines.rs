@@ -19,6 +19,7 @@ pub(super) struct InputLines<R> {
     start: usize,
     end: usize,
     at_end: bool,
+    is_cut: bool,
     number: u64,
     empty_line: memmem::Finder<'static>,
 }
@@ -36,12 +37,17 @@ impl<R: Read> InputLines<R> {
     /// `begun` is what was read of the input already.
     pub(super) fn new(begun: Vec<u8>, input: R) -> Self {
         let empty_line = memmem::Finder::new(b"\n\n");
-        Self { input, start: 0, end: begun.len(), buffer: begun, at_end: false, number: 0, empty_line }
+        Self { input, start: 0, end: begun.len(), buffer: begun, at_end: false, is_cut: false, number: 0, empty_line }
     }
 
     /// The number of the line that was given last, from 1.
     pub(super) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Whether the last line had no newline.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The next line without its newline; `None` at the end.
@@ -59,6 +65,7 @@ impl<R: Read> InputLines<R> {
             if self.at_end {
                 let line = std::mem::replace(&mut self.start, self.end)..self.end;
                 self.number += u64::from(!line.is_empty());
+                self.is_cut |= !line.is_empty();
                 return Ok(Some(&self.buffer[line]).filter(|line| !line.is_empty()));
             }
             if searched > LONGEST {

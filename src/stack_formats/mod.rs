@@ -25,7 +25,7 @@ mod timed;
 use std::io::{self, Read, Write};
 
 use crate::compare::{self, ProfileDifference};
-use crate::profile::{EventId, Tree};
+use crate::profile::{Amount, EventId, Tree};
 use crate::recording::is_recording;
 use crate::run::{End, Header};
 use crate::stacks::Losses;
@@ -37,7 +37,7 @@ use lines::InputLines;
 pub use names::Names;
 pub use options::{
     EventSelection, FlameDifference, InputFormat, OutputFormat, Periods, ProcessNaming, ProfileTimes, ReadOptions,
-    SampleKeeping, WriteOptions, WrittenNumber,
+    SampleKeeping, ScriptGaps, WriteOptions, WrittenNumber,
 };
 pub use packed::unpacked;
 pub use timed::TimedRun;
@@ -49,8 +49,8 @@ pub struct Imported {
     pub tree: Tree,
     /// Why the file wasn't read to its end.
     pub fault: Option<Fault>,
-    /// Whether periods didn't count, of [`Periods::Unpadded`].
-    pub skipped_periods: bool,
+    /// What a text of `perf script` has beside what was read of it.
+    pub gaps: ScriptGaps,
     /// What it is written in; `None` where that isn't known.
     pub format: Option<InputFormat>,
     /// What was run, if the file is a recording that was read to its end.
@@ -104,7 +104,7 @@ pub fn read(input: impl Read, options: &ReadOptions) -> Imported {
     let mut imported = Imported {
         tree,
         fault: None,
-        skipped_periods: false,
+        gaps: ScriptGaps::default(),
         format: None,
         run: None,
         losses,
@@ -122,7 +122,13 @@ pub fn read(input: impl Read, options: &ReadOptions) -> Imported {
     }
     let result = too_much.map_or(result, Err);
     let is_empty = imported.tree.event_ids().next().is_none();
-    imported.fault = result.err().or(is_empty.then_some(Fault::of_file(FaultKind::Empty)));
+    let is_zero = || imported.tree.event_ids().all(|event| imported.tree.total(event) == Amount::ZERO);
+    let nothing = match imported.format {
+        _ if is_empty => Some(FaultKind::Empty),
+        Some(InputFormat::Folded) if is_zero() => Some(FaultKind::AllZero),
+        _ => None,
+    };
+    imported.fault = result.err().or(nothing.map(Fault::of_file));
     imported
 }
 
@@ -139,8 +145,8 @@ impl Imported {
         let tree = &mut self.tree;
         match self.format {
             Some(InputFormat::PerfScript) => {
-                let (skipped_periods, result) = perf_script::read(&mut InputLines::new(begun, input), tree, options);
-                self.skipped_periods = skipped_periods;
+                let (gaps, result) = perf_script::read(&mut InputLines::new(begun, input), tree, options);
+                self.gaps = gaps;
                 result
             }
             Some(InputFormat::Folded) => folded::read(&mut InputLines::new(begun, input), tree, options),
@@ -221,7 +227,11 @@ fn guess(begun: &[u8]) -> Option<InputFormat> {
     let mut lines = lines.by_ref().skip_while(|line| line.trim_ascii().is_empty());
     let first = lines.next()?;
     let is_frame = |line: &[u8]| line.starts_with(b"\t");
-    if is_frame(first) || lines.next().is_some_and(is_frame) || perf_script::is_head(first) {
+    if perf_script::is_message(first)
+        || is_frame(first)
+        || lines.next().is_some_and(is_frame)
+        || perf_script::is_head(first)
+    {
         return Some(InputFormat::PerfScript);
     }
     // The first stack may be longer than what is looked at.

@@ -107,6 +107,32 @@ pub enum OutputFormat {
     Html,
 }
 
+/// What of a text of `perf script` isn't in the tree, or not for sure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScriptGaps {
+    /// Whether periods didn't count, of [`Periods::Unpadded`].
+    pub periods: bool,
+    /// The number of lines that are messages of perf.
+    pub messages: u64,
+    /// Events that came behind the first, of [`EventSelection::First`], and their numbers of samples.
+    pub others: Vec<(String, u64)>,
+    /// Whether the text ends within a line of a sample.
+    pub is_cut: bool,
+}
+
+impl ScriptGaps {
+    /// What people are told of messages and of the end of the text.
+    pub fn notes(&self) -> Vec<String> {
+        let messages = match self.messages {
+            0 => None,
+            1 => Some("1 line is a message of perf, and is skipped".to_owned()),
+            lines => Some(format!("{lines} lines are messages of perf, and are skipped")),
+        };
+        let cut = "the last line has no end: the last sample may be cut off";
+        messages.into_iter().chain(self.is_cut.then(|| cut.to_owned())).collect()
+    }
+}
+
 /// Which of an event's numbers is written, where a format has room for one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WrittenNumber {

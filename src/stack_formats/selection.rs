@@ -6,8 +6,11 @@ use super::options::EventSelection;
 /// Which events of a file are taken, as it goes on.
 pub(super) enum EventSelector {
     All,
-    /// The first one, once it is known.
-    First(Option<String>),
+    /// The first one, once it is known, and the others with how often they were met.
+    First {
+        first: Option<String>,
+        others: Vec<(String, u64)>,
+    },
     /// The events with these names, and some of those that weren't taken.
     Named {
         names: Vec<String>,
@@ -23,7 +26,7 @@ impl EventSelector {
     pub(super) fn new(events: &EventSelection) -> Self {
         match events {
             EventSelection::All => Self::All,
-            EventSelection::First => Self::First(None),
+            EventSelection::First => Self::First { first: None, others: Vec::new() },
             EventSelection::Named(names) => Self::Named { names: names.clone(), taken: false, others: Vec::new() },
         }
     }
@@ -31,7 +34,17 @@ impl EventSelector {
     pub(super) fn takes(&mut self, event: &str) -> bool {
         match self {
             Self::All => true,
-            Self::First(first) => first.get_or_insert_with(|| event.into()) == event,
+            Self::First { first, others } => {
+                let takes = first.get_or_insert_with(|| event.into()) == event;
+                if !takes {
+                    match others.iter().position(|(other, _)| other == event) {
+                        Some(place) => others[place].1 += 1,
+                        None if others.len() < MOST_OTHERS => others.push((event.into(), 1)),
+                        None => {}
+                    }
+                }
+                takes
+            }
             Self::Named { names, taken, others } => {
                 let takes = names.iter().any(|name| is_named(event, name));
                 *taken |= takes;
@@ -40,6 +53,14 @@ impl EventSelector {
                 }
                 takes
             }
+        }
+    }
+
+    /// The events behind the first, and how often each was met.
+    pub(super) fn behind_first(&self) -> &[(String, u64)] {
+        match self {
+            Self::First { others, .. } => others,
+            _ => &[],
         }
     }
 

@@ -56,7 +56,11 @@ fn perf_script_becomes_folded_stacks() {
         (&["--sample-period", "2", "--counts", "--no-process"], "main;fib;fib;fib 1\n"),
     ] {
         let output = perfprop(&[&["--to", "folded"], args].concat(), SCRIPT.as_bytes());
-        assert_eq!((stdout(&output).as_str(), stderr(&output).as_str()), (expected, ""), "{args:?}");
+        assert_eq!(stdout(&output), expected, "{args:?}");
+        // What is chosen needs no word.
+        let others = "page-faults (1); --event-filter chooses one";
+        let is_chosen = args.contains(&"--event-filter");
+        assert_eq!((stderr(&output).is_empty(), stderr(&output).contains(others)), (is_chosen, !is_chosen), "{args:?}");
         assert_eq!(output.status.code(), Some(0));
     }
 }
@@ -141,6 +145,54 @@ fn what_stands_before_a_fault_is_kept() {
     assert!(stderr(&folded).contains("line 2"), "{}", stderr(&folded));
 }
 
+/// perf writes them to the same file where errors and output go there (`&>`).
+#[test]
+fn messages_of_perf_are_no_part_of_samples() {
+    let lost = "Warning:\nProcessed 20 events and lost 1 chunks!\n\nCheck IO/CPU overload!\n\n";
+    let missing = "/usr/x with build id 12ab not found, continuing without symbols\n";
+    let head = "rec 7 23.5: 10 cycles:\n";
+    let frames = ["\t 5b f+0x1 (/x)\n", "\t 6b main+0x1 (/x)\n", "\n"];
+    let sample = [&[head], &frames[..]].concat().concat();
+    for (message, lines) in [(lost, "3 lines are messages"), (missing, "1 line is a message")] {
+        for place in 0..=4 {
+            let mut parts = [&[head], &frames[..]].concat();
+            parts.insert(place, message);
+            let script = [parts.concat(), sample.clone(), sample.clone()].concat();
+            let output = perfprop(&["--to", "folded"], script.as_bytes());
+            assert_eq!((stdout(&output).as_str(), output.status.code()), ("rec;main;f 30\n", Some(0)), "{script}");
+            assert!(stderr(&output).contains(lines), "{script}{}", stderr(&output));
+            let shown = run(&["replay", "-"], script.as_bytes());
+            assert_eq!(shown.status.code(), Some(0), "{script}");
+            assert!(stdout(&shown).contains("3 samples") && stderr(&shown).contains(lines), "{script}");
+        }
+    }
+}
+
+#[test]
+fn a_script_that_ends_within_a_sample_may_be_cut_off() {
+    let cut = "the last sample may be cut off";
+    let whole = "rec 7 23.5: 10 cycles:\n\t 5b f+0x1 (/x)\n";
+    for (script, is_told) in [
+        (whole, false),
+        (whole.trim_end(), true),
+        (&[whole, "\n\n"].concat(), false),
+        (&[whole, "\t 6"].concat(), true),
+    ] {
+        let output = perfprop(&["--to", "folded"], script.as_bytes());
+        assert_eq!((output.status.code(), stderr(&output).contains(cut)), (Some(0), is_told), "{script}");
+    }
+}
+
+#[test]
+fn calls_of_regions_are_not_looked_for_in_stacks() {
+    for input in [SCRIPT, "a;b 1\n"] {
+        let output = perfprop(&["--to", "chrome-trace"], input.as_bytes());
+        assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()));
+        let reason = "holds stacks without times; --to chrome-trace writes the calls of regions";
+        assert!(stderr(&output).contains(reason), "{}", stderr(&output));
+    }
+}
+
 #[test]
 fn a_script_cut_anywhere_is_read_up_to_there() {
     for end in 0..SCRIPT.len() {
@@ -170,6 +222,7 @@ fn bad_files_are_refused_with_the_reason() {
         (&[], b"a;b -10\n", "line 1: the number behind the stack is below 0"),
         (&[], b"a;b 1.5\n", "line 1: the number behind the stack isn't whole"),
         (&[], b"a;b 99999999999999999999\n", "line 1: no stack with a whole number"),
+        (&[], b"a;b 0\n", "no samples: the number behind each stack is 0"),
         (&[], b"a;b 10 20\na;c 5 0\n", "line 1: two numbers behind each stack"),
         (&["--from", "perf-script"], b"hello\nworld\n", "line 1"),
         (&["--from", "pprof"], b"\x1f\x8bnonsense", "the packed file is damaged"),

@@ -12,6 +12,7 @@
 
 mod frame;
 mod head;
+mod message;
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -20,13 +21,15 @@ use std::num::NonZeroU32;
 use frame::{is_frame, parse_frame, put_frame};
 pub(super) use head::is_head;
 use head::{HeadParts, SampleHead};
+use message::Messages;
+pub(super) use message::is_message;
 
 use crate::profile::{Amount, Detail, EventId, Frame, FrameId, FrameKind, ProfileEvent, SampleMeasure, ThreadId, Tree};
 use crate::stack_formats::cache::TextCache;
 use crate::stack_formats::error::{Fault, FaultKind};
 use crate::stack_formats::lines::InputLines;
 use crate::stack_formats::names::{inlined, without_offset};
-use crate::stack_formats::options::{Periods, ProcessNaming, ReadOptions};
+use crate::stack_formats::options::{Periods, ProcessNaming, ReadOptions, ScriptGaps};
 use crate::stack_formats::selection::EventSelector;
 
 /// The deepest stack; kernels record far less.
@@ -51,16 +54,18 @@ enum ScriptPosition {
     Doubtful(u64),
 }
 
-/// Reads to the end; returns whether periods were left out.
+/// Reads to the end; returns what was left out.
 pub(super) fn read<R: Read>(
     lines: &mut InputLines<R>,
     tree: &mut Tree,
     options: &ReadOptions,
-) -> (bool, Result<(), Fault>) {
+) -> (ScriptGaps, Result<(), Fault>) {
     let mut reader = ScriptReader::new(tree, options);
     let result = reader.all(lines);
     reader.end();
-    (reader.skipped_periods, result.and_then(|()| reader.chosen.missing()))
+    let others = reader.chosen.behind_first().to_vec();
+    let gaps = ScriptGaps { messages: reader.messages.lines, others, ..reader.gaps };
+    (gaps, result.and_then(|()| reader.chosen.missing()))
 }
 
 struct ScriptReader<'a> {
@@ -74,7 +79,8 @@ struct ScriptReader<'a> {
     weight: u64,
     /// Frames of the sample, innermost first.
     frames: Vec<FrameId>,
-    skipped_periods: bool,
+    gaps: ScriptGaps,
+    messages: Messages,
     known_heads: TextCache<KnownHead>,
     known_frames: TextCache<FrameId>,
     known_stacks: TextCache<Stack>,
@@ -131,7 +137,8 @@ impl<'a> ScriptReader<'a> {
             head: None,
             weight: 1,
             frames: Vec::new(),
-            skipped_periods: false,
+            gaps: ScriptGaps::default(),
+            messages: Messages::default(),
             known_heads: TextCache::new(HEADS.0, HEADS.1),
             known_frames: TextCache::new(FRAMES.0, FRAMES.1),
             known_stacks: TextCache::new(STACKS.0, STACKS.1),
@@ -147,6 +154,7 @@ impl<'a> ScriptReader<'a> {
                 Ok(Some(line)) => self.line(line, number)?,
                 Ok(None) => {
                     self.settle()?;
+                    self.gaps.is_cut = lines.is_cut() && self.place != ScriptPosition::Between;
                     self.sample();
                     return Ok(());
                 }
@@ -176,9 +184,16 @@ impl<'a> ScriptReader<'a> {
         match line.first() {
             // The file was cut off behind the tab.
             Some(b'\t') if line.trim_ascii().is_empty() => return Ok(()),
-            Some(b'\t') => return self.frame_line(line, number),
+            Some(b'\t') => {
+                self.messages.end();
+                return self.frame_line(line, number);
+            }
             // perf's comments have a blank behind it; threads may be called `#1`.
             Some(b'#') if line.get(1).is_none_or(|byte| b" \n\r#=".contains(byte)) => return Ok(()),
+            _ if self.messages.take(line) => {
+                self.callers = None;
+                return Ok(());
+            }
             _ => {}
         }
         if self.place == ScriptPosition::HeadFrame {
@@ -245,7 +260,7 @@ impl<'a> ScriptReader<'a> {
         self.place = ScriptPosition::Head;
         let measure = header.period.map_or(SampleMeasure::Samples, |_| SampleMeasure::Weighted(unit(event)));
         let is_skipped = header.period.is_some() && self.options.periods == Periods::Unpadded && header.is_padded;
-        self.skipped_periods |= is_skipped;
+        self.gaps.periods |= is_skipped;
         let process = process_name(self.options.process, header)
             .map(|name| self.tree.frame(&Frame { kind: FrameKind::Process, ..Frame::function(&name) }));
         let event = self.tree.event(&ProfileEvent::new(event, measure));

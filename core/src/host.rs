@@ -13,9 +13,11 @@ use crate::names::for_shell;
 
 mod clock;
 mod load;
+mod quota;
 mod resources;
 
 pub use load::{CpuTicks, HostStat};
+pub use quota::QuotaPeriods;
 pub use resources::{DiskBytes, MachineResources};
 
 /// The longest file that is read; `/proc/cpuinfo` of hundreds of CPUs is cut.

@@ -7,6 +7,7 @@ use perfprop::diagnosis::{
 };
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::Event;
+use perfprop::host::QuotaPeriods;
 use perfprop::monitor::Monitor;
 use perfprop::run::{End, MeasuredTarget};
 use perfprop::sources::{Reading, Round};
@@ -77,13 +78,15 @@ struct Scenario {
     target: Option<MeasuredTarget>,
     /// CPUs of the whole machine that are busy, where that is known.
     machine_cpus: Option<f64>,
+    /// Periods of a CPU quota a second, and how many of them use it up.
+    quota: Option<(u64, u64)>,
 }
 
 impl Scenario {
     fn of(threads: Vec<Made>) -> Self {
         let events = vec![(software_event("page-faults"), 100, 1.0)];
         let (change, arch, target) = ((u64::MAX, 1), "x86_64", None);
-        Self { seconds: 12, threads, started: 5, events, change, arch, target, machine_cpus: None }
+        Self { seconds: 12, threads, started: 5, events, change, arch, target, machine_cpus: None, quota: None }
     }
 
     /// One busy thread, and events in 1,000 million instructions a second.
@@ -104,6 +107,10 @@ impl Scenario {
                 at_ns: WallNs(second * SECOND),
                 started: Some(1000 + self.started * second),
                 machine_busy_ns: self.machine_cpus.map(|cpus| CpuNs((cpus * (second * SECOND) as f64) as u64)),
+                quota: self.quota.map(|(periods, throttled)| QuotaPeriods {
+                    periods: 50 + periods * second,
+                    throttled: throttled * second,
+                }),
                 threads,
                 ..ThreadSnapshot::default()
             };
@@ -560,6 +567,23 @@ fn threads_that_are_ready_are_told_by_who_has_the_cpus() {
     let seldom = Made { parts: [0.9, 0.1, 0.0], ..busy() };
     let seldom = Scenario::of(vec![Made { looks: vec![('R', "", 100)], ..seldom }]);
     assert!(seldom.found().iter().all(|one| one.rule != DiagnosisRule::CpuWait));
+}
+
+#[test]
+fn a_quota_that_is_used_up_is_told_instead_of_other_programs() {
+    let held = Made { parts: [0.2, 0.8, 0.0], ..thread(7, "prog", 0.2, &[('R', "", 100)]) };
+    let of = |quota| Scenario { quota, machine_cpus: Some(1.9), ..Scenario::of(vec![held.clone()]) };
+    let text = "the CPU quota of the control group is used up in 90% of its periods: 0.80 threads wait for a CPU on \
+                average, 0.20 run";
+    let found = of(Some((10, 9))).found();
+    assert_eq!(found[0].text, text);
+    assert!(found[0].why.starts_with("nr_throttled is 90 and nr_periods 100 in cpu.stat"), "{}", found[0].why);
+    let rules = |quota| of(quota).found().iter().map(|one| one.rule).collect::<Vec<_>>();
+    assert_eq!(rules(Some((10, 9))), [DiagnosisRule::CpuQuota]);
+    // Seldom, in few periods, never, or where there is none, it isn't why the threads wait.
+    for quota in [Some((10, 2)), Some((0, 0)), Some((10, 0)), None] {
+        assert_eq!(rules(quota), [DiagnosisRule::CpuWait], "{quota:?}");
+    }
 }
 
 #[test]

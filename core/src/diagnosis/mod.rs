@@ -46,6 +46,8 @@ pub enum DiagnosisRule {
     DiskWait,
     /// Most CPU time goes into processes that live for a moment.
     ShortProcesses,
+    /// A control group's CPU quota is used up.
+    CpuQuota,
     /// One thread works and those like it wait.
     Imbalance,
     /// Memory grows without end.
@@ -78,9 +80,10 @@ pub enum DiagnosisRule {
 
 impl DiagnosisRule {
     /// All rules, those that matter most first.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::LockWait,
         Self::DiskWait,
+        Self::CpuQuota,
         Self::ShortProcesses,
         Self::Imbalance,
         Self::MemoryGrowth,
@@ -104,6 +107,7 @@ impl DiagnosisRule {
             Self::LockWait => "lock-wait",
             Self::DiskWait => "disk-wait",
             Self::ShortProcesses => "short-processes",
+            Self::CpuQuota => "cpu-quota",
             Self::Imbalance => "thread-imbalance",
             Self::MemoryGrowth => "memory-growth",
             Self::PageFaults => "page-faults",
@@ -143,6 +147,7 @@ impl DiagnosisRule {
             Self::WideNumbers => EvidenceScreen::Groups,
             Self::LockWait
             | Self::DiskWait
+            | Self::CpuQuota
             | Self::ShortProcesses
             | Self::Imbalance
             | Self::MemoryGrowth
@@ -221,6 +226,7 @@ impl Evidence<'_> {
         let Said { text, why, sure } = match rule {
             DiagnosisRule::LockWait => self.lock_wait(),
             DiagnosisRule::DiskWait => self.disk_wait(),
+            DiagnosisRule::CpuQuota => self.cpu_quota(),
             DiagnosisRule::ShortProcesses => self.short_processes(),
             DiagnosisRule::Imbalance => self.imbalance(),
             DiagnosisRule::MemoryGrowth => self.memory_growth(),

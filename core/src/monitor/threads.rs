@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Monitor, Point};
-use crate::host::MachineResources;
+use crate::host::{MachineResources, QuotaPeriods};
 use crate::names::shown;
 use crate::plan::RowIndex;
 use crate::run::{End, MeasuredTarget};
@@ -120,6 +120,9 @@ pub struct ThreadUses<'a> {
     pub machine_cpus: Option<f64>,
     /// The part of the time in which each CPU of a machine was busy, by its number; empty where the kernel doesn't say.
     pub busy: Vec<(u32, f64)>,
+    /// How often the CPU quota of the target's control groups was used up; `None` where there is none, of a machine, and
+    /// where the kernel doesn't say.
+    pub quota: Option<QuotaPeriods>,
     /// Memory and load of a machine at the end of the time; `None` of other targets, and where the kernel doesn't say.
     pub resources: Option<&'a MachineResources>,
     /// Bytes a second that a machine's block devices read and wrote; `None` where the kernel doesn't say.
@@ -288,6 +291,7 @@ impl Monitor {
             cpus,
             machine_cpus: if is_machine { Some(all) } else { machine },
             busy: busy_parts(earlier, later, seconds),
+            quota: later.quota.map(|quota| quota - earlier.quota.unwrap_or_default()),
             resources: later.resources.as_ref(),
             disk: DiskRates::between(earlier, later, seconds),
             others,

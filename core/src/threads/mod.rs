@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::defaults::is_default;
-use crate::host::MachineResources;
+use crate::host::{MachineResources, QuotaPeriods};
 use crate::units::{ClockTicks, CpuNs, WallNs};
 
 mod command;
@@ -25,6 +25,7 @@ mod ended;
 mod family;
 mod live;
 mod process;
+mod quota;
 mod reader;
 mod stat;
 mod usage;
@@ -62,6 +63,10 @@ pub struct ThreadSnapshot {
     /// How long each CPU of a machine was busy since the machine runs, by its number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busy_ns: Vec<(u32, CpuNs)>,
+    /// How often the CPU quota of the target's control groups, those of its first process, was used up since the
+    /// measurement began; `None` of a machine, where there is no quota, and where the kernel doesn't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<QuotaPeriods>,
     /// Memory, load and disks of a machine; `None` of other targets, and where the kernel doesn't say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<MachineResources>,

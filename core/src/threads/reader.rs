@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use super::ended::EndedWatch;
 use super::family::Family;
 use super::process::ProcessReader;
+use super::quota::QuotaWatch;
 use super::{MOST_THREADS, Stat, ThreadId, ThreadLooks, ThreadReading, ThreadSnapshot};
 use crate::host::{CpuTicks, HostFiles, HostStat, page_size};
 use crate::units::{ClockTicks, CpuNs, WallNs};
@@ -43,6 +44,7 @@ pub struct ThreadReader {
     /// What has ended since the last snapshot, as it was seen last.
     gone: Vec<(Place, Stat)>,
     processes: ProcessReader,
+    quota: QuotaWatch,
     /// Hears of a machine's processes that end, where the kernel tells.
     ended: Option<EndedWatch>,
     /// CPU time at the last snapshot of more threads than it holds.
@@ -144,6 +146,7 @@ impl ThreadReader {
             has_orphans: false,
             gone: Vec::new(),
             processes: ProcessReader::default(),
+            quota: QuotaWatch::default(),
             ended: None,
             used: BTreeMap::new(),
             scheduled: BTreeMap::new(),
@@ -270,6 +273,8 @@ impl ThreadReader {
         let before = self.before_release.take();
         before.iter().for_each(|before| before.put_into(&mut threads, &mut all_ns));
         let busy_ns = ticks.iter().filter_map(|of| Some((of.cpu?, of.busy()))).collect();
+        let first = threads.first().filter(|_| !is_machine).map(|thread| thread.pid);
+        let quota = first.and_then(|first| self.quota.read(&self.host, first));
         ThreadSnapshot {
             at_ns: if before.is_some() { WallNs(0) } else { at },
             started,
@@ -277,6 +282,7 @@ impl ThreadReader {
             all_ns,
             machine_busy_ns,
             busy_ns,
+            quota,
             resources,
             ended,
             ended_threads,

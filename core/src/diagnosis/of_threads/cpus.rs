@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{ACCOUNTED, IDLE_CPUS, LIVED, over, ready};
 use crate::diagnosis::evidence::{Evidence, RuleResult, Said};
+use crate::host::QuotaPeriods;
 use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::run::MeasuredTarget;
@@ -22,10 +23,15 @@ const WAITED: f64 = 0.05;
 const COMPUTES: f64 = 0.8;
 /// How many threads could run and have no CPU on average where that is told, and what part of those that could.
 const CPU_WAIT: (f64, f64) = (0.15, 0.2);
+/// In what part of a quota's periods it is used up at least where that is told, and of how many periods: as Kubernetes'
+/// usual alert on throttled containers has it.
+const QUOTA: (f64, u64) = (0.25, 10);
 /// How sure a sum of CPU time is: what a thread used between its last reading and its end may be missing.
 const SUMMED: &str = "at least so much: the sum of the kernel's CPU times of threads, each as it was last read";
 /// How sure it is how long a machine's CPUs were busy.
 const BUSY: &str = "how long the kernel says that CPUs were busy, in ticks of 10 ms";
+/// How sure it is how often a quota was used up.
+const THROTTLED: &str = "counted by the kernel, for all that runs in these control groups";
 /// How sure the time ready for a CPU is: some kernels count too much of it.
 const READY: &str = "counted by the kernel, up to what checks of the threads' states show";
 
@@ -37,6 +43,11 @@ fn wants(thread: &ThreadUse<'_>) -> f64 {
 /// A thread's name without the number that tells it from others of its pool: `worker-3` is one of `worker`.
 fn pool_name(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit() || "-_/:#. ".contains(c))
+}
+
+/// A number of threads: two decimals below one.
+fn threads(number: f64) -> String {
+    if number < 1.0 { format!("{number:.2}") } else { format!("{number:.1}") }
 }
 
 impl Evidence<'_> {
@@ -74,7 +85,8 @@ impl Evidence<'_> {
         let waiting = ready(uses);
         let running = self.running;
         let (least, least_part) = CPU_WAIT;
-        if waiting < least || waiting < least_part * (waiting + running) {
+        let has_quota = self.cpu_quota().is_some();
+        if has_quota || waiting < least || waiting < least_part * (waiting + running) {
             return None;
         }
         let (what, who) = match uses.machine_cpus {
@@ -104,8 +116,7 @@ impl Evidence<'_> {
                 "by other programs, a control group's quota, or one another where they are bound to few CPUs".into(),
             ),
         };
-        let number = |threads: f64| if threads < 1.0 { format!("{threads:.2}") } else { format!("{threads:.1}") };
-        let text = format!("{what}: {} threads wait for one on average, {} run", number(waiting), number(running));
+        let text = format!("{what}: {} threads wait for one on average, {} run", threads(waiting), threads(running));
         let why: String = format!(
             "ready without a CPU for {:.0}% of the time in which threads could run, {}; reported from {:.0}%; {who}",
             100.0 * waiting / (waiting + running),
@@ -113,6 +124,31 @@ impl Evidence<'_> {
             100.0 * least_part
         );
         Some(Said { text, why, sure: READY.to_owned() })
+    }
+
+    /// Where a quota is used up it is why threads wait for a CPU.
+    pub(in crate::diagnosis) fn cpu_quota(&self) -> RuleResult {
+        let uses = self.threads.as_ref()?;
+        let QuotaPeriods { periods, throttled } = uses.quota?;
+        let (least, least_periods) = QUOTA;
+        let part = throttled as f64 / periods as f64;
+        if periods < least_periods || part < least {
+            return None;
+        }
+        let text = format!(
+            "the CPU quota of the control group is used up in {:.0}% of its periods: {} threads wait for a CPU on average, \
+             {} run",
+            100.0 * part,
+            threads(ready(uses)),
+            threads(self.running)
+        );
+        let why = format!(
+            "nr_throttled is {throttled} and nr_periods {periods} in cpu.stat of the program's control group and those \
+             above it, {}; reported from {:.0}%; --cpus of a container, CPUQuota= of systemd or cpu.max set the quota",
+            over(uses),
+            100.0 * least
+        );
+        Some(Said { text, why, sure: THROTTLED.to_owned() })
     }
 
     /// Who else runs: of a process that ran already its children may, and of single threads the others of their
@@ -132,7 +168,7 @@ impl Evidence<'_> {
         let is_busy = all >= CPU_BOUND * self.cpus;
         let least = if is_machine { CPU_BOUND * self.cpus } else { CPU_BOUND };
         // Of who mostly lacks a CPU that is what is wrong, and it is told by itself.
-        let lacks_cpus = self.cpu_wait().is_some();
+        let lacks_cpus = self.lacks_cpus();
         let part = if lacks_cpus { |thread: &ThreadUse<'_>| thread.cpu } else { wants };
         if !is_busy && (is_machine || computing(uses, part) < CPU_BOUND) {
             return None;
@@ -148,11 +184,16 @@ impl Evidence<'_> {
         Some(Said { text, why, sure: if is_machine { BUSY } else { SUMMED }.into() })
     }
 
+    /// Whether it is told by itself that threads wait for CPUs.
+    fn lacks_cpus(&self) -> bool {
+        self.cpu_wait().is_some() || self.cpu_quota().is_some()
+    }
+
     /// `; it waits for a CPU for 14% of the time in which it could run`; nothing where that is told by itself, or little.
     fn waited(&self, uses: &ThreadUses<'_>) -> String {
         let waiting = ready(uses);
         let part = waiting / (waiting + self.running);
-        if part < WAITED || self.cpu_wait().is_some() {
+        if part < WAITED || self.lacks_cpus() {
             return String::new();
         }
         format!("; it waits for a CPU for {:.0}% of the time in which it could run", 100.0 * part)

@@ -309,7 +309,7 @@ fn recording_of_calls(path: &Path) -> Result<Recording, Error> {
     if format.is_some_and(|format| format != InputFormat::Recording) {
         let calls = "--to chrome-trace writes the calls of regions, which only recordings have";
         let record = "perfprop record -o FILE -- PROGRAM";
-        return Err(Error::Input(format!("{} holds stacks without times; {calls}:  {record}", shown_path(path))));
+        return Err(Error::Input(format!("{} holds stacks, and no calls; {calls}:  {record}", shown_path(path))));
     }
     recording::read(BufReader::new(input)).map_err(failed)
 }

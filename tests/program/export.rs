@@ -188,7 +188,7 @@ fn calls_of_regions_are_not_looked_for_in_stacks() {
     for input in [SCRIPT, "a;b 1\n"] {
         let output = perfprop(&["--to", "chrome-trace"], input.as_bytes());
         assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()));
-        let reason = "holds stacks without times; --to chrome-trace writes the calls of regions";
+        let reason = "holds stacks, and no calls; --to chrome-trace writes the calls of regions";
         assert!(stderr(&output).contains(reason), "{}", stderr(&output));
     }
 }

@@ -123,8 +123,10 @@ pub fn read(input: impl Read, options: &ReadOptions) -> Imported {
     let result = too_much.map_or(result, Err);
     let is_empty = imported.tree.event_ids().next().is_none();
     let is_zero = || imported.tree.event_ids().all(|event| imported.tree.total(event) == Amount::ZERO);
+    let has_stacks = || imported.tree.frames().len() > Tree::new(options.tree).frames().len();
     let nothing = match imported.format {
         _ if is_empty => Some(FaultKind::Empty),
+        Some(InputFormat::Folded) if is_zero() && !has_stacks() => Some(FaultKind::Empty),
         Some(InputFormat::Folded) if is_zero() => Some(FaultKind::AllZero),
         _ => None,
     };

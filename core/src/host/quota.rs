@@ -54,15 +54,14 @@ impl HostFiles {
         self.text(&format!("proc/{pid}/cgroup"))
     }
 
-    /// The periods of the quotas that hold in these control groups, as `/proc` has them: of each group and those above
-    /// it, of which one with a quota is usual. `None` where no group has used a quota.
-    pub fn quota_periods(&self, groups: &str) -> Option<QuotaPeriods> {
-        let group = groups.lines().find_map(cpu_group)?;
+    /// The periods of the quotas that hold in these control groups, as `/proc` has them: of each group above and then
+    /// of the group itself, as far as they have a CPU controller; without a quota there are none.
+    pub fn quota_periods(&self, groups: &str) -> Vec<QuotaPeriods> {
+        let Some(group) = groups.lines().find_map(cpu_group) else { return Vec::new() };
         // In a container without a namespace of its own for groups the path is the machine's, and its files are those
         // of the root here.
         let above = group.path.match_indices('/').map(|(at, _)| &group.path[..at]);
-        let all = above.chain([group.path]).filter_map(|path| self.quota_of(&group.mounted, path));
-        Some(all.fold(QuotaPeriods::default(), QuotaPeriods::add)).filter(|all| all.periods > 0)
+        above.chain([group.path]).filter_map(|path| self.quota_of(&group.mounted, path)).collect()
     }
 
     /// The periods of one group, below the first folder that has it.
@@ -127,13 +126,17 @@ mod tests {
         ];
         let root = machine("two", &files);
         let host = HostFiles::under(&root);
-        let periods = |periods, throttled| Some(QuotaPeriods { periods, throttled });
-        assert_eq!(host.quota_periods("0::/a\n"), periods(40, 30));
-        assert_eq!(host.quota_periods("0::/a/b\n"), periods(42, 31));
+        let read = |groups| -> Vec<(u64, u64)> {
+            host.quota_periods(groups).iter().map(|of| (of.periods, of.throttled)).collect()
+        };
+        assert_eq!(read("0::/a\n"), [(40, 30)]);
+        assert_eq!(read("0::/a/b\n"), [(40, 30), (2, 1)]);
         // A group that isn't seen here, of which one above is.
-        assert_eq!(host.quota_periods("0::/a/unseen\n"), periods(40, 30));
-        for none in ["0::/\n", "0::/c\n", "0::/../a\n", "", "1:name=systemd:/a\n", "no line"] {
-            assert_eq!(host.quota_periods(none), None, "{none}");
+        assert_eq!(read("0::/a/unseen\n"), [(40, 30)]);
+        // No quota was used.
+        assert_eq!(read("0::/c\n"), [(0, 0)]);
+        for none in ["0::/\n", "0::/../a\n", "", "1:name=systemd:/a\n", "no line"] {
+            assert_eq!(read(none), [], "{none}");
         }
         fs::remove_dir_all(root).unwrap();
     }
@@ -147,9 +150,9 @@ mod tests {
         let root = machine("one", &files);
         let groups = "9:memory:/m\n4:cpu,cpuacct:/a\n0::/a\n";
         let host = HostFiles::under(&root);
-        assert_eq!(host.quota_periods(groups), Some(QuotaPeriods { periods: 7, throttled: 3 }));
+        assert_eq!(host.quota_periods(groups), [QuotaPeriods { periods: 7, throttled: 3 }]);
         fs::rename(root.join("sys/fs/cgroup/cpu,cpuacct"), root.join("sys/fs/cgroup/cpu")).unwrap();
-        assert_eq!(host.quota_periods(groups), Some(QuotaPeriods { periods: 7, throttled: 3 }));
+        assert_eq!(host.quota_periods(groups), [QuotaPeriods { periods: 7, throttled: 3 }]);
         fs::remove_dir_all(root).unwrap();
     }
 

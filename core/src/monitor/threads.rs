@@ -120,8 +120,8 @@ pub struct ThreadUses<'a> {
     pub machine_cpus: Option<f64>,
     /// The part of the time in which each CPU of a machine was busy, by its number; empty where the kernel doesn't say.
     pub busy: Vec<(u32, f64)>,
-    /// How often the CPU quota of the target's control groups was used up; `None` where there is none, of a machine, and
-    /// where the kernel doesn't say.
+    /// How often the CPU quota of the target's control groups was used up; `None` where there is none, of a machine,
+    /// and where the kernel doesn't say.
     pub quota: Option<QuotaPeriods>,
     /// Memory and load of a machine at the end of the time; `None` of other targets, and where the kernel doesn't say.
     pub resources: Option<&'a MachineResources>,

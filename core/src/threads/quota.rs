@@ -5,25 +5,32 @@ use crate::host::{HostFiles, QuotaPeriods};
 /// How often a quota was used up since the first reading.
 #[derive(Debug, Default)]
 pub(super) struct QuotaWatch {
-    /// The control groups at the last reading, as `/proc` has them, with what they said then.
-    last: Option<(String, QuotaPeriods)>,
+    /// The control groups at the last reading, as `/proc` has them, with what they and those above them said then.
+    last: Option<(String, Vec<QuotaPeriods>)>,
     since_first: Option<QuotaPeriods>,
 }
 
 impl QuotaWatch {
     /// The periods since the first reading with the control groups that a process is in now; `None` before one of them
     /// has used a quota. What the process moved to counts from then on.
+    ///
+    /// Of groups within one another that which holds the process back most counts: a pod of Kubernetes has a quota
+    /// beside those of its containers.
     pub(super) fn read(&mut self, host: &HostFiles, pid: i32) -> Option<QuotaPeriods> {
         let Some(groups) = host.control_groups(pid) else { return self.since_first };
         let now = host.quota_periods(&groups);
-        let periods = now.unwrap_or_default();
-        let before = self.last.replace((groups.clone(), periods));
-        let more = match before {
-            Some((before, earlier)) if before == groups => periods - earlier,
-            _ => QuotaPeriods::default(),
+        let has_quota = now.iter().any(|of| of.periods > 0);
+        let more = match &self.last {
+            Some((before, earlier)) if *before == groups && earlier.len() == now.len() => now
+                .iter()
+                .zip(earlier)
+                .map(|(now, earlier)| *now - *earlier)
+                .max_by_key(|of| (of.throttled, of.periods)),
+            _ => None,
         };
-        if now.is_some() || self.since_first.is_some() {
-            self.since_first = Some(self.since_first.unwrap_or_default() + more);
+        self.last = Some((groups, now));
+        if has_quota || self.since_first.is_some() {
+            self.since_first = Some(self.since_first.unwrap_or_default() + more.unwrap_or_default());
         }
         self.since_first
     }
@@ -63,9 +70,17 @@ mod tests {
         read(10, 8);
         write("sys/fs/cgroup/b/cpu.stat", &stat(902, 901));
         read(12, 9);
+        // The group above throttles more seldom, until it does it more often.
+        write("sys/fs/cgroup/cpu.stat", &stat(700, 300));
+        read(12, 9);
+        write("sys/fs/cgroup/cpu.stat", &stat(710, 302));
+        write("sys/fs/cgroup/b/cpu.stat", &stat(922, 907));
+        read(32, 15);
+        write("sys/fs/cgroup/cpu.stat", &stat(713, 305));
+        read(35, 18);
         // A process that has ended has said its last.
         fs::remove_dir_all(root.join("proc/7")).unwrap();
-        read(12, 9);
+        read(35, 18);
         fs::remove_dir_all(root).unwrap();
     }
 }

@@ -143,8 +143,8 @@ impl Evidence<'_> {
             threads(self.running)
         );
         let why = format!(
-            "nr_throttled is {throttled} and nr_periods {periods} in cpu.stat of the program's control group and those \
-             above it, {}; reported from {:.0}%; --cpus of a container, CPUQuota= of systemd or cpu.max set the quota",
+            "nr_throttled is {throttled} and nr_periods {periods} in cpu.stat of the program's control group or \
+             one above it, {}; reported from {:.0}%; --cpus of a container, CPUQuota= of systemd or cpu.max set the quota",
             over(uses),
             100.0 * least
         );

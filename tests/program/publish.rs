@@ -97,7 +97,7 @@ fn a_profile_without_stacks_has_no_picture_and_no_link() {
         store.add_profile(&machine, &of, stacks).unwrap();
     }
     let said = publish(&folder, "../site", 0);
-    assert!(said.contains("sort.folded: it has no stacks\n"), "{said}");
+    assert!(said.contains("sort.folded: no samples\n"), "{said}");
     let files = contents(&folder.join("site"));
     let pictures: Vec<&String> = files.keys().filter(|name| name.starts_with("profiles/")).collect();
     let mut expected = [6, 8].map(|place| format!("profiles/{}-m-e-sort.svg", commits[place].short()));

@@ -45,13 +45,13 @@ fn incomplete_beta(x: f64, y: f64, a: f64, b: f64, free: f64) -> f64 {
 /// B(a, 1/2), from the ratio of gammas for large a (Abramowitz and Stegun, 6.1.47) down to a.
 fn beta_half(a: f64) -> f64 {
     let (mut large, mut factor) = (a, 1.0);
-    while large < 30.0 {
+    while large < 40.0 {
         factor *= (large + 0.5) / large;
         large += 1.0;
     }
     let inverse = large.recip();
-    let ratio =
-        1.0 + inverse * (1.0 / 8.0 + inverse * (1.0 / 128.0 - inverse * (5.0 / 1024.0 + inverse * 21.0 / 32768.0)));
+    let small = inverse * (21.0 / 32768.0 - inverse * 399.0 / 262_144.0);
+    let ratio = 1.0 + inverse * (1.0 / 8.0 + inverse * (1.0 / 128.0 - inverse * (5.0 / 1024.0 + small)));
     factor * (std::f64::consts::PI / large).sqrt() * ratio
 }
 

@@ -153,7 +153,7 @@ fn mean_of_runs(counts: &[Uncertain], unseen: usize, confidence: Confidence) -> 
     let Some(deviation) = SummarySpread::of(&values).deviation.filter(|deviation| *deviation > 0.0) else {
         return Some(of_counts);
     };
-    let half_width = confidence.student(values.len() as u64 - 1) * deviation / runs.sqrt();
+    let half_width = confidence.student((values.len() - 1) as f64) * deviation / runs.sqrt();
     let (below, above) = match of_counts.error {
         Error::Within { below, above } => (below.max(half_width), above.max(half_width)),
         Error::Exact | Error::Unknown => (half_width, half_width),
@@ -227,7 +227,7 @@ mod tests {
         // Of 90, 0 and 0 the mean is 30, the deviation sqrt((60² + 30² + 30²) / 2) = sqrt(2700).
         let found = mean_of_runs(&[within(90.0, 3.0)], 2, Confidence::DEFAULT);
         let Some(Uncertain { value, error: Error::Within { below, above } }) = found else { unreachable!("{found:?}") };
-        let half_width = Confidence::DEFAULT.student(2) * (2700.0f64 / 3.0).sqrt();
+        let half_width = Confidence::DEFAULT.student(2.0) * (2700.0f64 / 3.0).sqrt();
         assert!((value - 30.0).abs() < 1e-9 && (above - half_width).abs() < 1e-9, "{found:?}");
         // No count is below 0.
         assert_eq!(below, 30.0);

@@ -1,7 +1,7 @@
 //! Says how sure the number of some runs is, and when it is sure enough to stop.
 
 use crate::cost::samples::{Determinizer, median_interval, quantile_interval, variance_of_median};
-use crate::rates::{Confidence, Error, Uncertain, normal};
+use crate::rates::{Confidence, Error, Uncertain, normal_quantile};
 
 /// Fewer runs say too little about their own spread to stop by it. Of sweeps that stop by their own intervals these hold
 /// 0.91 to 0.96 of the time where 10 runs are enough to stop, and 0.93 to 0.96 from 20 on.
@@ -46,11 +46,11 @@ pub fn error_of_median((low, high): (f64, f64), count: usize) -> Error {
 /// Transformed Beta-Variables", 1958).
 fn distance_of_quartiles(count: usize) -> f64 {
     let count = count as f64;
-    2.0 * normal(2.0 * (count - 1.0) / (4.0 * count + 1.0))
+    2.0 * normal_quantile(2.0 * (count - 1.0) / (4.0 * count + 1.0))
 }
 
 fn error_of(variance: Option<f64>, count: usize) -> Error {
-    let degrees = count.saturating_sub(1) as u64;
+    let degrees = count.saturating_sub(1) as f64;
     variance.map_or(Error::Unknown, |variance| Error::of(Confidence::DEFAULT.student(degrees) * variance.sqrt()))
 }
 

@@ -114,7 +114,7 @@ impl Measurements {
         let confidence = Confidence::new(options.confidence).unwrap_or(Confidence::DEFAULT);
         let of_median = |(low, high): (f64, f64)| {
             let half = (only.point.measured - low).max(high - only.point.measured);
-            (half / confidence.student(degrees as u64)).powi(2)
+            (half / confidence.student(degrees as f64)).powi(2)
         };
         let variance = match options.determinizer {
             Determinizer::Median => median_interval(&only.samples, confidence).map(of_median),

@@ -155,7 +155,7 @@ pub fn median_interval(samples: &[f64], confidence: Confidence) -> Option<(f64, 
         return Some(interval);
     }
     let value = median(sorted.clone())?;
-    let half = confidence.student(sorted.len() as u64 - 1) * Determinizer::Median.variance(&sorted)?.sqrt();
+    let half = confidence.student((sorted.len() - 1) as f64) * Determinizer::Median.variance(&sorted)?.sqrt();
     Some((sorted.first()?.min(value - half), sorted.last()?.max(value + half)))
 }
 

@@ -65,7 +65,7 @@ impl CallCounts {
             Some(0.0) if self.excess > 0.0 => Error::Within { below: self.excess.min(self.count), above: 0.0 },
             Some(0.0) => Error::Exact,
             Some(variance) if self.degrees > 0 => {
-                let half = confidence.student(self.degrees) * variance.sqrt();
+                let half = confidence.student(self.degrees as f64) * variance.sqrt();
                 let below = half.min((self.count - self.counted).max(0.0)) + self.excess;
                 Error::Within { below: below.min(self.count.max(0.0)), above: half }
             }

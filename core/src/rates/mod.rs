@@ -7,18 +7,18 @@
 
 mod confidence;
 mod delta;
+mod distributions;
 mod moments;
 mod scaling;
-mod student;
 mod tally;
 mod uncertain;
 
 pub use confidence::Confidence;
-#[cfg(feature = "bench")]
-pub(crate) use confidence::normal;
 pub use delta::{Backwards, Delta};
+#[cfg(feature = "bench")]
+pub(crate) use distributions::normal_quantile;
+pub(crate) use distributions::{two_sided_quantile, two_sided_tail};
 pub use moments::{Moments, mean};
 pub use scaling::Scaling;
-pub(crate) use student::{two_sided_quantile, two_sided_tail};
 pub use tally::{Raw, ScopeIndex, Tally, number_of_scopes};
 pub use uncertain::{Error, Uncertain};

@@ -332,7 +332,7 @@ impl Scaling {
         let poisson = self.total.count as f64 / seen * samples.number as f64 / seen;
         let pause = self.gaps.pause();
         let variance = sampling + lead * lead * of_rate.max(beginning) + pause * pause * (of_rate - poisson).max(0.0);
-        ErrorSpread::Of { deviation: variance.sqrt(), degrees: samples.number - 1 }
+        ErrorSpread::Of { deviation: variance.sqrt(), degrees: (samples.number - 1) as f64 }
     }
 
     /// Whether the event may have occurred often in a run though it was never seen.
@@ -355,7 +355,7 @@ impl Scaling {
         let higher = if rate_in_run > 0.0 { (rate / rate_in_run).max(1.0) } else { 1.0 };
         let of_stay = all.variance(rate_in_run) * (longer * higher).powi(2);
         let variance = self.sampling_variance(own.number as f64 * of_stay);
-        ErrorSpread::Of { deviation: variance.sqrt(), degrees: all.number - 1 }
+        ErrorSpread::Of { deviation: variance.sqrt(), degrees: (all.number - 1) as f64 }
     }
 
     /// The part of the beginning that wasn't seen, in ms.
@@ -411,7 +411,7 @@ enum ErrorSpread {
     Unknown,
     Of {
         deviation: f64,
-        degrees: u64,
+        degrees: f64,
     },
 }
 
@@ -480,7 +480,7 @@ mod tests {
         let rounds = [delta(0, 10, 0), delta(10, 10, 10), delta(0, 10, 0), delta(30, 10, 10)];
         let of = |mut scaling: Scaling| {
             rounds.iter().for_each(|&delta| scaling.add(delta));
-            (scaling.estimate(), scaling.deviation().map(|deviation| deviation * LEVEL.normal() / LEVEL.student(1)))
+            (scaling.estimate(), scaling.deviation().map(|deviation| deviation * LEVEL.normal() / LEVEL.student(1.0)))
         };
         let (within, beginning) = (of(Scaling::default()), of(Scaling::of_run()));
         assert_eq!((within.0, beginning.0), (Some(80.0), Some(80.0)));
@@ -501,7 +501,7 @@ mod tests {
         // 11 a ms in the first 10 of 100 ms, 200 counts in all.
         assert!(seen.beginning_ratio().is_some_and(|ratio| (ratio - 5.5).abs() < 1e-12), "{seen:?}");
         assert_eq!((missed.beginning_ratio(), Scaling::default().beginning_ratio()), (None, None));
-        let half_width = |scaling: &Scaling| error(scaling).half_width().unwrap_or(0.0) / LEVEL.student(9);
+        let half_width = |scaling: &Scaling| error(scaling).half_width().unwrap_or(0.0) / LEVEL.student(9.0);
         let (before, deviation) = (half_width(&missed), missed.deviation());
         missed.may_begin_at(5.5);
         // 10 ms at 1 a ms may have had 4.5 times as much more, at 95 %.

@@ -102,7 +102,7 @@ impl RegionCounts {
     pub fn event_at(&self, place: usize, confidence: Confidence) -> Option<EventTotal> {
         let total = self.event(place)?;
         // What has no error has no degrees of freedom either.
-        let half_width = |error: f64| if error == 0.0 { 0.0 } else { error * confidence.student(total.degrees) };
+        let half_width = |error: f64| if error == 0.0 { 0.0 } else { error * confidence.student(total.degrees as f64) };
         Some(EventTotal { error: total.standard_error.map(half_width), ..total })
     }
 

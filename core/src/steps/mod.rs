@@ -42,7 +42,7 @@ pub fn changes(
             StepMethod::Best => evidence.by,
             StepMethod::Potts => pair[1].value - pair[0].value,
         };
-        let half = confidence.student(evidence.degrees as u64) * evidence.error;
+        let half = confidence.student(evidence.degrees) * evidence.error;
         let interval = evidence.has_error.then_some((by - half, by + half));
         LevelChange { by, interval, chance: evidence.chance }
     };

@@ -453,7 +453,7 @@ fn covered(of: &[(StretchCounts, TrueCount)], confidence: Confidence) -> Coverag
 fn spread_of(counts: impl Iterator<Item = f64>, confidence: Confidence) -> Option<Uncertain> {
     let mut spread = Moments::default();
     counts.for_each(|count| spread.add(count, 1.0));
-    let half = spread.variance().map(|variance| variance.sqrt() * confidence.student(spread.samples() - 1));
+    let half = spread.variance().map(|variance| variance.sqrt() * confidence.student((spread.samples() - 1) as f64));
     Some(Uncertain { value: spread.mean()?, error: half.map_or(crate::rates::Error::Unknown, crate::rates::Error::of) })
 }
 

@@ -58,7 +58,9 @@ impl TrueCount {
     /// How far it is from it, as often as the confidence says (a prediction interval by Student's t).
     pub fn half_width(self, confidence: Confidence) -> f64 {
         match self {
-            Self::OtherRuns { deviation, runs, .. } if deviation > 0.0 => deviation * confidence.student(runs - 1),
+            Self::OtherRuns { deviation, runs, .. } if deviation > 0.0 => {
+                deviation * confidence.student((runs - 1) as f64)
+            }
             Self::SameRun(_) | Self::OtherRuns { .. } => 0.0,
         }
     }

@@ -291,7 +291,7 @@ fn mean(runs: &[RunOfRegion], of: impl Fn(&RunOfRegion) -> u64) -> SummarySpread
 fn relative_half_width(spread: &SummarySpread, runs: usize, confidence: Confidence) -> Option<f64> {
     // Where the mean is 0 so are all.
     let relative = if spread.mean == 0.0 && runs > 1 { Some(0.0) } else { spread.relative() };
-    relative.map(|part| part * confidence.student(runs.saturating_sub(1) as u64) / (runs as f64).sqrt())
+    relative.map(|part| part * confidence.student(runs.saturating_sub(1) as f64) / (runs as f64).sqrt())
 }
 
 /// Names of what a program counted itself in a region.

@@ -83,9 +83,9 @@ impl Regression {
     }
 
     /// Degrees of freedom of the residual.
-    pub(super) fn degrees(&self, differences: f64) -> u64 {
-        let stays = differences as u64 + 1;
-        let slopes = self.slopes.len() as u64;
-        if differences as u64 > slopes { stays - slopes } else { stays }
+    pub(super) fn degrees(&self, differences: f64) -> f64 {
+        let stays = differences + 1.0;
+        let slopes = self.slopes.len() as f64;
+        if differences > slopes { stays - slopes } else { stays }
     }
 }

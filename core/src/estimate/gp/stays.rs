@@ -266,7 +266,7 @@ mod tests {
         }
         assert_eq!((stays.stays(), stays.stay_ms()), (4.0, Some(12.0)));
         // Three differences with a variance of 2 each, over four stays, of which half wasn't seen; four degrees.
-        let expected = HALF_WIDTH * 1.75 * Confidence::DEFAULT.student(4) * (2.0f64 / 4.0 * 0.5).sqrt() * 96.0;
+        let expected = HALF_WIDTH * 1.75 * Confidence::DEFAULT.student(4.0) * (2.0f64 / 4.0 * 0.5).sqrt() * 96.0;
         let found = stays.total(96.0, [0.0; 3]).half_width;
         assert!(found.is_some_and(|found| (found - expected).abs() < 1e-9), "{found:?} {expected}");
     }
@@ -308,7 +308,7 @@ mod tests {
         // A rate of 90 / 8.01; the counts differ from it by -4.944, 9.888 and -4.944, twice 14.831 from one another.
         assert!((found.scaled - 180.0).abs() < 1e-9);
         let spread = (0.5 * 2.0 * 14.831_460_674f64.powi(2) / 2.0 / 3.0 * 0.5).sqrt() / (8.01 / 3.0) * 16.02;
-        let expected = HALF_WIDTH * 2.0 * Confidence::DEFAULT.student(3) * spread;
+        let expected = HALF_WIDTH * 2.0 * Confidence::DEFAULT.student(3.0) * spread;
         assert!(found.half_width.is_some_and(|found| (found - expected).abs() < 1e-6), "{found:?} {expected}");
         // Rates that differ as those do would have an error of many times the count.
         assert!(expected < 3.0 * found.scaled);

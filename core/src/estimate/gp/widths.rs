@@ -97,7 +97,7 @@ impl Gp {
 
     /// The half width of an event's 95 % interval, in standard deviations.
     pub(super) fn half_width(&self, event: usize) -> f64 {
-        let student = Confidence::DEFAULT.student(self.process.observed[event].max(LEAST_OBSERVED));
+        let student = Confidence::DEFAULT.student(self.process.observed[event].max(LEAST_OBSERVED) as f64);
         let stays = self.stays[event].stays();
         self.settings.half_width
             * student

@@ -157,6 +157,14 @@ impl StaySamples {
         // Each difference has twice the variance of a deviation.
         differences / (2.0 * (self.number as f64 - 1.0))
     }
+
+    /// The degrees of freedom of that variance of two stays or more: those of a chi-square variable whose mean and
+    /// variance are in the same proportion as half the mean of squared successive differences (von Neumann, Kent,
+    /// Bellinson and Hart, "The mean square successive difference", 1941), where stays are normal and independent.
+    fn degrees(&self) -> f64 {
+        let differences = self.number as f64 - 1.0;
+        2.0 * differences * differences / (3.0 * differences - 1.0)
+    }
 }
 
 /// What passed before an event's first slice.
@@ -332,7 +340,7 @@ impl Scaling {
         let poisson = self.total.count as f64 / seen * samples.number as f64 / seen;
         let pause = self.gaps.pause();
         let variance = sampling + lead * lead * of_rate.max(beginning) + pause * pause * (of_rate - poisson).max(0.0);
-        ErrorSpread::Of { deviation: variance.sqrt(), degrees: (samples.number - 1) as f64 }
+        ErrorSpread::Of { deviation: variance.sqrt(), degrees: samples.degrees() }
     }
 
     /// Whether the event may have occurred often in a run though it was never seen.
@@ -355,7 +363,7 @@ impl Scaling {
         let higher = if rate_in_run > 0.0 { (rate / rate_in_run).max(1.0) } else { 1.0 };
         let of_stay = all.variance(rate_in_run) * (longer * higher).powi(2);
         let variance = self.sampling_variance(own.number as f64 * of_stay);
-        ErrorSpread::Of { deviation: variance.sqrt(), degrees: (all.number - 1) as f64 }
+        ErrorSpread::Of { deviation: variance.sqrt(), degrees: all.degrees() }
     }
 
     /// The part of the beginning that wasn't seen, in ms.
@@ -394,7 +402,7 @@ impl Scaling {
 }
 
 /// A part of a run with so many stays tells their variance as well as the run does: at four differences the half width
-/// of Student's t is 1.4 times the normal one.
+/// of Student's t is 1.65 times the normal one.
 const ENOUGH: u64 = 5;
 
 /// An event that occurred in none of so many stays may, at 95 %, have occurred in at most one in twenty of those
@@ -465,7 +473,7 @@ mod tests {
             }
             error(&scaling).half_width().unwrap_or(f64::NAN)
         };
-        // Rates of 100 and 300 a ms: 200 x 1.012 x 2.023, and with a pause of 800 ms so much more, in 880 ms that
+        // Rates of 100 and 300 a ms: 200 x 1.012 x t(26.2) = 2.055, and with a pause of 800 ms so much more, in 880 ms that
         // weren't seen.
         let (usual, paused) = (error_after([200, 600], 2), error_after([200, 600], 800));
         assert!(paused > 800.0 * 100.0 * 2.0 && paused < 880.0 * 100.0 * 2.2, "{usual} {paused}");
@@ -498,10 +506,10 @@ mod tests {
             seen.add(delta(if on { burst } else { 0 }, 10, if on { 10 } else { 0 }));
             missed.add(delta(if on { 0 } else { 10 }, 10, if on { 0 } else { 10 }));
         }
-        // 11 a ms in the first 10 of 100 ms, 200 counts in all.
+        // 11 a ms in the first 10 of 100 ms, 200 counts in all; ten stays have 2 x 9^2 / (3 x 9 - 1) degrees.
         assert!(seen.beginning_ratio().is_some_and(|ratio| (ratio - 5.5).abs() < 1e-12), "{seen:?}");
         assert_eq!((missed.beginning_ratio(), Scaling::default().beginning_ratio()), (None, None));
-        let half_width = |scaling: &Scaling| error(scaling).half_width().unwrap_or(0.0) / LEVEL.student(9.0);
+        let half_width = |scaling: &Scaling| error(scaling).half_width().unwrap_or(0.0) / LEVEL.student(162.0 / 26.0);
         let (before, deviation) = (half_width(&missed), missed.deviation());
         missed.may_begin_at(5.5);
         // 10 ms at 1 a ms may have had 4.5 times as much more, at 95 %.
@@ -575,17 +583,18 @@ mod tests {
     fn scaled_count_and_error_by_hand() {
         // Counts 900, 1100, 1000 in 5 of 10 ms each: estimate 3000 x 30/15 = 6000, rate 200/ms.
         // Deviations -100, 100, 0; successive differences 200, -100; sum of squares 50,000;
-        // half of their mean 12,500; (30/15)^2 x (1 - 1/2) x 3 x 12,500 = 75,000; t(2) = 4.3027.
+        // half of their mean 12,500; (30/15)^2 x (1 - 1/2) x 3 x 12,500 = 75,000; 2 x 2^2 / (3 x 2 - 1)
+        // = 1.6 degrees; t(1.6) = 5.517245.
         let mut scaling = Scaling::default();
         for count in [900, 1100, 1000] {
             scaling.add(delta(count, 10, 5));
         }
         assert_eq!(scaling.estimate(), Some(6000.0));
         let half_width = error(&scaling).half_width().unwrap_or(f64::NAN);
-        assert!((half_width - 4.302_652_7 * 75_000.0_f64.sqrt()).abs() < 1e-3, "{half_width}");
-        // At 99 %, t(2) = 9.924843; as a normal deviation at 95 %, divided by 1.96.
+        assert!((half_width - 5.517_245_4 * 75_000.0_f64.sqrt()).abs() < 1e-3, "{half_width}");
+        // At 99 %, t(1.6) = 15.330932; as a normal deviation at 95 %, divided by 1.96.
         let wider = scaling.scaled(Confidence::new(0.99).unwrap_or(LEVEL)).and_then(|scaled| scaled.error.half_width());
-        assert!(wider.is_some_and(|wider| (wider - 9.924_843 * 75_000.0_f64.sqrt()).abs() < 1e-3), "{wider:?}");
+        assert!(wider.is_some_and(|wider| (wider - 15.330_932 * 75_000.0_f64.sqrt()).abs() < 1e-3), "{wider:?}");
         let deviation = scaling.deviation().unwrap_or(f64::NAN);
         assert!((deviation - half_width / 1.959_964).abs() < 1e-3, "{deviation}");
     }
@@ -640,7 +649,7 @@ mod tests {
             scaling
         };
         let off = delta(0, 10, 0);
-        // Stays of 10 ms with 90, 110 and 100: differences of 20 and -10, a variance of 125 a stay; t(2) = 4.302653.
+        // Stays of 10 ms with 90, 110 and 100: differences of 20 and -10, a variance of 125 a stay; t(1.6) = 5.517245.
         let run = of(&[delta(90, 10, 10), off, delta(110, 10, 10), off, delta(100, 10, 10), off]);
         let half_width = |part: &Scaling| {
             part.scaled_within(&run, LEVEL).and_then(|scaled| scaled.error.half_width()).unwrap_or(f64::NAN)
@@ -648,9 +657,9 @@ mod tests {
         // (20/10)^2 x (1 - 1/2) x 125 = 250, more than the 202 of a Poisson process; twice the rate has twice the
         // deviation.
         let usual = half_width(&of(&[delta(100, 10, 10), off]));
-        assert!((usual - 4.302_653 * 250.0_f64.sqrt()).abs() < 1e-3, "{usual}");
+        assert!((usual - 5.517_245 * 250.0_f64.sqrt()).abs() < 1e-3, "{usual}");
         let high = half_width(&of(&[delta(200, 10, 10), off]));
-        assert!((high - 4.302_653 * 1000.0_f64.sqrt()).abs() < 1e-3, "{high}");
+        assert!((high - 5.517_245 * 1000.0_f64.sqrt()).abs() < 1e-3, "{high}");
         // What was counted for all of the part is exact, and nothing is known from one stay alone.
         let whole = of(&[delta(100, 10, 10)]);
         assert_eq!(whole.scaled_within(&run, LEVEL), Some(Uncertain::exact(100.0)));

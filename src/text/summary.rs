@@ -328,7 +328,8 @@ fn two_sides(scaled: &[Row<'_>], runs: &Repeats<'_>) -> String {
 }
 
 fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
-    let is_within = |row: &Row<'_>| matches!(row.count(), Some(Uncertain { error: Error::Within { .. }, .. }));
+    let has_error = |count: Uncertain| matches!(count.error, Error::Within { .. });
+    let is_within = |row: &Row<'_>| row.count().is_some_and(has_error);
     let (stepped, scaled): (Vec<_>, Vec<_>) =
         monitor.rows().filter(is_within).partition(|row| row.event.event.step().is_some());
     if !stepped.is_empty() {
@@ -336,13 +337,18 @@ fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
             "\n ± of user_time and system_time: the kernel samples whether a CPU is in user space or in the kernel, 100 times a second or more\n",
         );
     }
-    if !scaled.is_empty() {
-        let level = monitor.confidence();
+    let (level, are_repeated) = (monitor.confidence(), runs.0.len() > 1);
+    if are_repeated && monitor.rows().any(|row| runs.count(row.index).is_some_and(has_error)) {
+        let _ = writeln!(
+            out,
+            "\n ± is the error of the mean of the runs at {level}: by how they differ, or what multiplexing left unseen where that is more"
+        );
+    } else if !scaled.is_empty() {
         let _ = writeln!(out, "\n ± is the error of the number before it at {level}: what multiplexing left unseen");
-        out.push_str(&two_sides(&scaled, runs));
-        out.push_str(&few_turns(&scaled));
     }
-    if runs.0.len() > 1 {
+    out.push_str(&two_sides(&scaled, runs));
+    out.push_str(&few_turns(&scaled));
+    if are_repeated {
         out.push_str("\n σ is the standard deviation of a run, in percent of the mean of all\n");
     }
     if monitor.rows().any(|row| row.core_share.is_some()) {

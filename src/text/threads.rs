@@ -59,9 +59,8 @@ pub fn threads(monitor: &Monitor, columns: Option<usize>) -> String {
     // Threads that ended are in the list as far as they were read.
     let others = (uses.others - uses.ended.iter().map(|thread| thread.cpu).sum::<f64>()).max(0.0);
     if others >= LEAST_OTHERS || uses.left_out > 0 {
-        let left_out = if uses.left_out > 0 { format!("{} not read, and ", uses.left_out) } else { String::new() };
-        let whose = if is_machine { "processes" } else { "threads and children" };
-        let _ = writeln!(out, "  {left_out}{whose} that ended: {:.1}%{}", 100.0 * others, uses.ended_words(0.0, MOST));
+        let words = uses.others_words(is_machine);
+        let _ = writeln!(out, "  {words}: {:.1}%{}", 100.0 * others, uses.ended_words(0.0, MOST));
     }
     if table.has_gaps(&all) {
         out.push_str("  —: it was looked at too seldom to tell\n");
@@ -171,6 +170,9 @@ mod tests {
         }
         let text = threads(&monitor, None);
         assert_eq!(text.lines().next().unwrap(), " 1 thread on 0.00 CPUs in 1.0 s, 989 not read:");
-        assert!(text.contains("\n  989 not read, and threads and children that ended: 0.0%\n"), "{text}");
+        assert!(
+            text.contains("\n  989 not read, and threads and children that ended, after their last check: 0.0%\n"),
+            "{text}"
+        );
     }
 }

@@ -144,6 +144,21 @@ fn a_small_mean_of_runs_has_its_fraction_and_its_rate() {
 }
 
 #[test]
+fn the_error_of_several_runs_is_told_as_that_of_their_mean() {
+    let of_mean = "± is the error of the mean of the runs at 95%";
+    let legend = |counts: &[(u64, u64)]| {
+        let runs: Vec<_> = counts.iter().map(|&counts| run(header(Extra::Nothing), &[counts, counts])).collect();
+        let summary = text::summary(&Repeats(&runs), SummaryLayout::default());
+        (summary.contains(of_mean), summary.contains("± is the error of the number before it at 95%"))
+    };
+    // Two runs of an event that was counted all the time differ; then two that are alike, and one of a multiplexed event.
+    assert_eq!(legend(&[(10, 0), (12, 0)]), (true, false));
+    assert_eq!(legend(&[(10, 0), (10, 0)]), (false, true));
+    assert_eq!(legend(&[(10, 40)]), (false, true));
+    assert_eq!(legend(&[(10, 40), (10, 50)]), (true, false));
+}
+
+#[test]
 fn a_count_of_some_runs_says_of_how_many() {
     let mut uncounted = builders::monitor(header(Extra::Nothing), vec![], EstimatorKind::Scale);
     let reading = |running| Some(Reading { count: 0, enabled: CpuNs(SECOND), running: CpuNs(running) });

@@ -221,6 +221,14 @@ impl<'a> ThreadUses<'a> {
         self
     }
 
+    /// What has no row: what there was no room for, and what ended; of threads, as far as no check saw it.
+    pub fn others_words(&self, is_machine: bool) -> String {
+        let left_out = if self.left_out > 0 { format!("{} not read, and ", self.left_out) } else { String::new() };
+        let ended =
+            if is_machine { "processes that ended" } else { "threads and children that ended, after their last check" };
+        left_out + ended
+    }
+
     /// The processes of a machine that ended, by name: those on at least so many CPUs, and so many of them;
     /// `: cc1 ×31 48.1%, as ×31 6.9% and 2 more`. Nothing where none is known.
     pub fn ended_words(&self, least: f64, most: usize) -> String {

@@ -1,9 +1,9 @@
 //! Reads what the threads of a target do: their CPU time, how long they wait for a CPU, and what they sleep in.
 //!
 //! ```text
-//! /proc/PID/task/TID/stat, wchan   20 times a second: running, sleeping or waiting, and where in the kernel
-//! /proc/PID/cmdline, status         twice a process: its command line and its user
-//! /proc/PID/task/TID/schedstat     once an interval, and where it runs: CPU time, time waiting for a CPU
+//! /proc/PID/task/TID/stat, wchan   up to 20 times a second: running, sleeping or waiting, and where in the kernel
+//! /proc/PID/task/TID/schedstat     as often: CPU time, time waiting for a CPU, how often it was given one
+//! /proc/PID/cmdline, status        twice a process: its command line and its user
 //!                                  └─ ThreadSnapshot, all cumulative ─ with a round ─ ThreadUse between two
 //! ```
 //!

@@ -233,7 +233,7 @@ impl ThreadReader {
         // Who runs is nowhere; the file of who has just begun to run would say where it was. It may have ended by the
         // next look.
         let within = if stat.state == 'R' { String::new() } else { self.within(place) };
-        if stat.state == 'R' && self.target != ThreadTarget::Machine {
+        if self.target != ThreadTarget::Machine {
             self.scheduled(place, stat);
         }
         let looks = self.seen.entry(id(place, stat)).or_default();
@@ -710,6 +710,24 @@ mod tests {
         let snapshot = reader.snapshot(WallNs(1));
         assert_eq!((snapshot.threads[1].name.as_str(), snapshot.threads[1].looks[0].times), ("other", 1));
         assert_eq!(reader.seen.len(), 2);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_slept_when_it_was_seen_last_is_told_until_then() {
+        let root = machine("slept");
+        let mut reader = reader(&root, ThreadTarget::Processes(vec![7]));
+        write(&root, &[("7/task/8/schedstat", "600000000 1000 5\n".into())]);
+        reader.snapshot(WallNs(0));
+        write(&root, &[("7/task/8/schedstat", "610000000 3000 70\n".into())]);
+        reader.look();
+        fs::remove_dir_all(root.join("proc/7/task/8")).unwrap();
+        let last = reader.snapshot(WallNs(1));
+        let [worker] = &last.ended_threads[..] else { panic!("{last:?}") };
+        assert_eq!(
+            (worker.cpu_ns, worker.delay_ns, worker.switches),
+            (CpuNs(610_000_000), Some(CpuNs(3000)), Some(70))
+        );
         fs::remove_dir_all(root).unwrap();
     }
 

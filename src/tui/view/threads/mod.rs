@@ -254,15 +254,14 @@ fn all(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> usize {
 /// What is in no row: what has ended, with who started it, and what there was no room for. The line stays once it was
 /// there.
 fn others(uses: &ThreadUses<'_>, page: &ScreenPage<'_>, cells: &ThreadCells) -> Option<String> {
-    let left_out = if uses.left_out > 0 { format!("{} not read, and ", uses.left_out) } else { String::new() };
-    let ended = if of_machine(page) { "processes that ended" } else { "threads and children that ended" };
+    let words = uses.others_words(of_machine(page));
     if uses.others < LEAST_OTHERS {
-        return cells.has_others.then(|| format!("  {left_out}{ended}: under {:.0}%", 100.0 * LEAST_OTHERS));
+        return cells.has_others.then(|| format!("  {words}: under {:.0}%", 100.0 * LEAST_OTHERS));
     }
     let of = uses
         .starter
         .map_or_else(String::new, |starter| format!(", mostly of {} {}", CommandWords::of(starter).name, starter.tid));
-    Some(format!("  {left_out}{ended}: {:.1}%{of}{}", 100.0 * uses.others, uses.ended_words(LEAST_ENDED, usize::MAX)))
+    Some(format!("  {words}: {:.1}%{of}{}", 100.0 * uses.others, uses.ended_words(LEAST_ENDED, usize::MAX)))
 }
 
 fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {

@@ -269,6 +269,7 @@ impl Monitor {
         let Uses { living: mut threads, ended, looks } = uses(&snapshots);
         take_older_looks(
             &mut threads,
+            later.at_ns,
             self.threads.before(earlier.at_ns, later.at_ns - later.at_ns.min(LONGEST_LOOKS)),
         );
         let ended_children = if self.has_children() { of_ended_children(earlier, later) / seconds } else { 0.0 };

@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{ThreadId, ThreadLooks, ThreadReading, ThreadSnapshot};
-use crate::units::CpuNs;
+use crate::units::{CpuNs, WallNs};
 
 /// What a thread waited for when it was looked at, by the kernel's function in which it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,6 +109,9 @@ pub struct ThreadUse<'a> {
     pub has_blocked: bool,
     /// What it was seen doing, most first.
     pub looks: Vec<LooksSince<'a>>,
+    /// The time in which it was looked at, in seconds: longer than the time between the snapshots where looks in that
+    /// are too few.
+    pub looked_at_for: f64,
 }
 
 /// Who lived for more than this part of the time lived all of it: threads aren't all looked at in one moment.
@@ -207,6 +210,7 @@ impl<'a> ThreadUse<'a> {
         let part = |later: CpuNs, earlier: CpuNs| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds;
         Self {
             seconds,
+            looked_at_for: seconds,
             lived: 1.0,
             cpu: part(later.cpu_ns, earlier.cpu_ns),
             delay: later.delay_ns.map(|delay| part(delay, earlier.delay_ns.unwrap_or_default())),
@@ -349,8 +353,12 @@ fn bases<'a>(snapshots: &[&'a ThreadSnapshot], none: &'a ThreadReading) -> FxHas
 }
 
 /// Where looks in the time are too few to tell what a thread waits for, takes those before it as well: as far back as
-/// they have to reach, of these snapshots, the newest first.
-pub fn take_older_looks<'a>(threads: &mut [ThreadUse<'a>], older: impl Iterator<Item = &'a ThreadSnapshot>) {
+/// they have to reach before the threads were read, of these snapshots, the newest first.
+pub fn take_older_looks<'a>(
+    threads: &mut [ThreadUse<'a>],
+    read: WallNs,
+    older: impl Iterator<Item = &'a ThreadSnapshot>,
+) {
     for snapshot in older {
         let mut few = threads.iter_mut().filter(|thread| thread.times_looked_at() < LEAST_LOOKS).peekable();
         if few.peek().is_none() {
@@ -361,6 +369,7 @@ pub fn take_older_looks<'a>(threads: &mut [ThreadUse<'a>], older: impl Iterator<
             if let Some(earlier) = before.get(&thread.thread.id()) {
                 thread.looks = looks_since(&earlier.looks, &thread.thread.looks);
                 thread.has_blocked |= ThreadUse::waits_for_disks(&thread.looks);
+                thread.looked_at_for = (read - snapshot.at_ns).as_secs();
             }
         }
     }
@@ -487,13 +496,13 @@ mod tests {
         let (without, unseen) = (snapshot(2, vec![]), snapshot(0, vec![thread(7, 0, vec![])]));
         let mut uses = uses(&[&third, &last]).living;
         assert_eq!(uses[0].waited(WaitKind::Lock), (1.0, 5));
-        take_older_looks(&mut uses, [].into_iter());
-        assert_eq!(uses[0].waited(WaitKind::Lock), (1.0, 5));
+        take_older_looks(&mut uses, last.at_ns, [].into_iter());
+        assert_eq!((uses[0].waited(WaitKind::Lock), uses[0].looked_at_for), ((1.0, 5), 1.0));
         // 9 are too few, 11 aren't; a thread that is in no older snapshot has those that it has.
-        take_older_looks(&mut uses, [&without, &second, &first].into_iter());
-        assert_eq!(uses[0].waited(WaitKind::Lock), (1.0, 11));
-        take_older_looks(&mut uses, [&unseen].into_iter());
-        assert_eq!(uses[0].waited(WaitKind::Lock), (1.0, 11));
+        for older in [&[&without, &second, &first][..], &[&unseen]] {
+            take_older_looks(&mut uses, last.at_ns, older.iter().copied());
+            assert_eq!((uses[0].waited(WaitKind::Lock), uses[0].looked_at_for), ((1.0, 11), 3.0));
+        }
     }
 
     #[test]

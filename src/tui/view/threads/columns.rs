@@ -162,7 +162,7 @@ impl ThreadColumns {
         }
         let waits = [(ThreadColumn::Lock, "FUTEX%"), (ThreadColumn::Disk, "DISK%"), (ThreadColumn::Sleep, "SLEEP%")];
         let waits: Vec<_> = waits.into_iter().filter(|(column, _)| has(*column)).map(|(_, head)| head).collect();
-        let checks = || threads.iter().map(|thread| thread.waited(WaitKind::Lock).1);
+        let checks = || threads.iter().map(ThreadUse::times_looked_at);
         match checks().max() {
             None | Some(0) => {}
             Some(_) if waits.is_empty() => {}
@@ -170,7 +170,7 @@ impl ThreadColumns {
                 words.push(format!("{}: {MISSING}, under {LEAST_LOOKS} checks", waits.join(", ")));
             }
             Some(most) => {
-                words.push(format!("{}: {}", waits.join(", "), of_checks(most)));
+                words.push(format!("{}: {}", waits.join(", "), of_checks(most, longer_time(threads))));
                 if checks().any(|checks| (1..LEAST_LOOKS).contains(&checks)) {
                     words.push(format!("{MISSING}: under {LEAST_LOOKS} checks"));
                 } else if checks().any(|checks| checks == 0) {
@@ -182,9 +182,16 @@ impl ThreadColumns {
     }
 }
 
+/// The longest time of a thread's checks, in seconds, where it is longer than that of the other numbers.
+fn longer_time(threads: &[ThreadUse<'_>]) -> Option<f64> {
+    let longer = threads.iter().filter(|thread| thread.looked_at_for > thread.seconds);
+    longer.map(|thread| thread.looked_at_for).max_by(f64::total_cmp)
+}
+
 /// Of what a column is a share, and the widest 95 % interval of that.
-fn of_checks(checks: u32) -> String {
-    format!("share of {checks} checks, ±{:.0} points", 98.0 / f64::from(checks).sqrt())
+fn of_checks(checks: u32, seconds: Option<f64>) -> String {
+    let time = seconds.map_or_else(String::new, |seconds| format!(" in {seconds:.1} s"));
+    format!("share of {checks} checks{time}, ±{:.0} points", 98.0 / f64::from(checks).sqrt())
 }
 
 pub(super) fn heads(page: &ScreenPage<'_>, columns: &ThreadColumns) -> Line<'static> {

@@ -128,6 +128,7 @@ mod tests {
         ThreadUse {
             thread: reading,
             seconds: 1.0,
+            looked_at_for: 1.0,
             lived: 1.0,
             cpu: 0.0,
             delay: None,

@@ -132,24 +132,61 @@ pub fn amount(counts: f64, unit: &Unit) -> String {
 /// `8–10 ms`.
 pub fn range(low: f64, high: f64, unit: &Unit) -> String {
     let size = low.abs().max(high.abs());
-    let prefixed = |scale: f64| prefix_of(size * scale).unwrap_or((1.0, ""));
-    let (divisor, name) = match unit {
-        Unit::Count => (prefixed(1.0).0, prefixed(1.0).1.to_owned()),
-        Unit::Nanoseconds => (unit_of_time(size).0, format!(" {}", unit_of_time(size).1)),
-        Unit::Scaled { scale, name } if name == "ns" => {
-            let (unit, name) = unit_of_time(size * scale);
-            (unit / scale, format!(" {name}"))
-        }
-        Unit::Scaled { scale, name } => (prefixed(*scale).0 / scale, format!("{} {}", prefixed(*scale).1, shown(name))),
-    };
-    // What a product is off by is no digit.
-    let decimals = -(((high - low) / divisor).abs().log10() + 1e-9).floor();
+    let (divisor, name) = unit_of(size, unit);
+    let decimals = decimals_of((high - low) / divisor, 1);
     // More digits than anyone reads.
     if !(-6.0..=6.0).contains(&decimals) || size / divisor >= 1e6 {
         return format!("{}–{}", amount(low, unit), amount(high, unit));
     }
     let end = |end: f64| minus(format!("{:.*}", decimals.max(0.0) as usize, end / divisor + 0.0));
     format!("{}–{}{name}", end(low), end(high))
+}
+
+/// A number of counts of an event and the ends of its interval, all in one unit and with as many decimals as show two
+/// digits of half the interval's width: `1.0066 µs`, `1.0060 µs`, `1.0072 µs`. Three digits of the largest where the
+/// interval has no width.
+pub fn with_interval(value: f64, (low, high): (f64, f64), unit: &Unit) -> [String; 3] {
+    let all = [value, low, high];
+    let size = all.iter().map(|number| number.abs()).fold(0.0, f64::max);
+    let half = (high - low).abs() / 2.0;
+    if size == 0.0 || !size.is_finite() || !half.is_finite() {
+        return all.map(|number| amount(number, unit));
+    }
+    let (mut divisor, mut name) = unit_of(size, unit);
+    // As a power of ten what has no prefix.
+    if !(0.01..1e6).contains(&(size / divisor)) {
+        let power = (size / divisor).log10().floor();
+        (divisor, name) = (divisor * 10_f64.powf(power), format!("e{power}{name}"));
+    }
+    // What a sum is off by is no width.
+    let width = if half > size * 1e-9 { half / divisor } else { size / divisor / 10.0 };
+    let decimals = decimals_of(width, 2).clamp(0.0, 6.0) as usize;
+    let places = 10_f64.powi(decimals as i32);
+    all.map(|number| {
+        let rounded = (number / divisor * places).round() / places + 0.0;
+        format!("{}{name}", minus(format!("{rounded:.decimals$}")))
+    })
+}
+
+/// The unit that fits counts of this size: how many counts it is, and what stands behind a number in it.
+fn unit_of(size: f64, unit: &Unit) -> (f64, String) {
+    let prefixed = |scale: f64| prefix_of(size * scale).unwrap_or((1.0, ""));
+    let timed = |scale: f64| {
+        let (unit, name) = unit_of_time(size * scale);
+        (unit / scale, format!(" {name}"))
+    };
+    match unit {
+        Unit::Count => (prefixed(1.0).0, prefixed(1.0).1.to_owned()),
+        Unit::Nanoseconds => timed(1.0),
+        Unit::Scaled { scale, name } if name == "ns" => timed(*scale),
+        Unit::Scaled { scale, name } => (prefixed(*scale).0 / scale, format!("{} {}", prefixed(*scale).1, shown(name))),
+    }
+}
+
+/// How many decimals show so many significant digits of a width; below 0 where they end before the point.
+pub fn decimals_of(width: f64, digits: u32) -> f64 {
+    // What a product is off by is no digit.
+    f64::from(digits) - 1.0 - (width.abs().log10() + 1e-9).floor()
 }
 
 /// A size in percent: `1.8%`, `250%`, `>999%`; `<0.1%` is what the decimal can't show, and `0.0%` none.
@@ -459,6 +496,32 @@ mod tests {
         assert_eq!(range(9.5e8, 1e9, &Unit::Nanoseconds), "0.95–1.00 s");
         assert_eq!(range(1e6, 1.5e6, &scaled(64.0, "B")), "64–96M B");
         assert_eq!(range(2e6, 4e6, &scaled(0.5, "ns")), "1–2 ms");
+    }
+
+    #[test]
+    fn numbers_have_the_digits_of_their_intervals() {
+        let of = |value: f64, interval: (f64, f64), unit: &Unit| with_interval(value, interval, unit).join(" | ");
+        let times = [
+            ((1006.6, (1003.4, 1009.8)), "1.0066 µs | 1.0034 µs | 1.0098 µs"),
+            ((103.6e6, (103.1e6, 104.1e6)), "103.60 ms | 103.10 ms | 104.10 ms"),
+            ((2.05e6, (1.78e6, 2.32e6)), "2.05 ms | 1.78 ms | 2.32 ms"),
+            ((0.001_57, (0.0012, 0.0019)), "1.57e-3 ns | 1.20e-3 ns | 1.90e-3 ns"),
+            ((-0.4, (-99.0, 98.0)), "0 ns | −99 ns | 98 ns"),
+            ((5e9, (5e9, 5e9)), "5.00 s | 5.00 s | 5.00 s"),
+            ((0.0, (0.0, 0.0)), "0 s | 0 s | 0 s"),
+        ];
+        for ((value, interval), text) in times {
+            assert_eq!(of(value, interval, &Unit::Nanoseconds), text);
+        }
+        let counts = [
+            ((0.0, (0.0, 6960.0)), "0.0k | 0.0k | 7.0k"),
+            ((0.078_4, (0.0781, 0.0787)), "0.07840 | 0.07810 | 0.07870"),
+            ((83.0, (61.0, 105.0)), "83 | 61 | 105"),
+            ((4.2e20, (4.1e20, 4.3e20)), "4.20e20 | 4.10e20 | 4.30e20"),
+        ];
+        for ((value, interval), text) in counts {
+            assert_eq!(of(value, interval, &Unit::Count), text);
+        }
     }
 
     #[test]

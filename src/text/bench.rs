@@ -11,7 +11,7 @@ use crate::compare::{MeanRatio, Verdict};
 use crate::cost::samples::{Determinizer, far_off};
 use crate::cost::{TIME, Workload, WorkloadFile, sizes_in_words};
 use crate::names::shown;
-use crate::number::{amount, uncertain};
+use crate::number::{amount, decimals_of, uncertain};
 
 /// What was measured, a line for each command and set of sizes, then how the commands compare with the first.
 pub fn sweep(swept: &Swept, determinizer: Determinizer) -> String {
@@ -275,7 +275,7 @@ fn comparison_table(variants: &[Variant], compared: &[&VariantComparison], has_n
 /// The ratio and the ends of its interval, with digits that the interval leaves.
 pub(super) fn ratio(MeanRatio { value, interval }: MeanRatio) -> (String, String) {
     let width = interval.map_or(0.01, |(low, high)| high - low);
-    let decimals = (1.0 - width.max(1e-9).log10().floor()).clamp(2.0, 6.0) as usize;
+    let decimals = decimals_of(width.max(1e-9), 2).clamp(2.0, 6.0) as usize;
     let text = |number: f64| format!("{number:.decimals$}");
     let missing = || "—".to_owned();
     let ends = interval.map_or_else(missing, |(low, high)| format!("{} to {}", text(low), text(high)));

@@ -3,27 +3,27 @@
 use std::collections::BTreeSet;
 
 use super::wrapped;
-use crate::bench::{nanoseconds, unit};
-use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, LackOfFit, Prediction, sizes_in_words};
+use crate::bench::unit;
+use crate::cost::{Choice, Coefficient, DependencyGraph, Fit, FittedModel, LackOfFit, Prediction, sizes_in_words};
+use crate::events::Unit;
 use crate::names::shown;
-use crate::number::{counted, grouped, percent, plain, shortest, si, time};
+use crate::number::{counted, grouped, percent, plain, shortest, si, with_interval};
 
 /// A value of a quantity: a time, or a count.
 fn amount(response: &str, value: f64) -> String {
     crate::number::amount(value, &unit(response))
 }
 
-/// A coefficient: a time for each unit of what it stands before.
-fn coefficient(response: &str, value: f64) -> String {
-    let in_ns = nanoseconds(response);
-    let value = value * in_ns.unwrap_or(1.0);
-    match (in_ns.is_some(), value.abs()) {
-        (true, size) if size != 0.0 && size < 0.01 => format!("{value:.2e} ns"),
-        (false, size) if size != 0.0 && size < 0.01 => format!("{value:.2e}"),
-        (true, size) if value < 0.0 => format!("−{}", time(size)),
-        (true, _) => time(value),
-        (false, _) => si(value),
-    }
+/// A number alone, such as a coefficient: however small it is, it has three digits.
+fn alone(value: f64, unit: &Unit) -> String {
+    with_interval(value, (value, value), unit)[0].clone()
+}
+
+/// A number, and the ends of its interval: `—` where there is none.
+fn with_ends(found: &Coefficient, unit: &Unit) -> (String, String) {
+    let Some(interval) = found.interval else { return (alone(found.value, unit), "—".to_owned()) };
+    let [value, low, high] = with_interval(found.value, interval, unit);
+    (value, format!("{low} to {high}"))
 }
 
 /// The coefficients with their intervals, how well the model fits, and what to be careful of.
@@ -41,23 +41,20 @@ fn coefficients(fit: &Fit) -> String {
     let fitted = &fit.fitted;
     let level = format!("{}% INTERVAL", 100.0 * fitted.confidence);
     let mut out = format!("{:>14}  {:>14}  {:>29}   COEFFICIENT\n", "VALUE", "STD. ERROR", level);
+    let unit = unit(&fitted.response);
     for found in &fitted.coefficients {
-        let text = |value: f64| coefficient(&fitted.response, value);
-        let interval =
-            found.interval.map_or_else(|| "—".to_owned(), |(low, high)| format!("{} to {}", text(low), text(high)));
-        let error = found.error.map_or_else(|| "—".to_owned(), text);
-        out += &format!("{:>14}  {error:>14}  {interval:>29}   {}\n", text(found.value), shown(&found.name));
+        let (value, interval) = with_ends(found, &unit);
+        let error = found.error.map_or_else(|| "—".to_owned(), |error| alone(error, &unit));
+        out += &format!("{value:>14}  {error:>14}  {interval:>29}   {}\n", shown(&found.name));
     }
     for found in &fitted.breakpoints {
-        let interval =
-            found.interval.map_or_else(|| "—".to_owned(), |(low, high)| format!("{} to {}", si(low), si(high)));
-        let name = shown(&found.name);
-        out += &format!("{:>14}  {:>14}  {interval:>29}   {name}, where it changes\n", si(found.value), "—");
+        let (value, interval) = with_ends(found, &Unit::Count);
+        out += &format!("{value:>14}  {:>14}  {interval:>29}   {}, where it changes\n", "—", shown(&found.name));
     }
     for (name, value) in &fitted.known {
         let source = fitted.injected.as_ref().and_then(|injected| injected.sources.get(name));
         let from = source.map_or_else(|| "set".to_owned(), |source| format!("from {}", shown(source)));
-        let value = if fit.is_cost(name) { coefficient(&fitted.response, *value) } else { si(*value) };
+        let value = if fit.is_cost(name) { alone(*value, &unit) } else { si(*value) };
         out += &format!("{value:>14}  {:>14}  {from:>29}   {}\n", "", shown(name));
     }
     out + "\n"
@@ -272,19 +269,16 @@ pub fn fit_graph_dot(graph: &DependencyGraph) -> String {
 
 /// A prediction, and which sizes weren't measured.
 pub fn prediction(fitted: &FittedModel, sizes: &[(String, f64)], prediction: &Prediction) -> String {
-    let text = |value: f64| amount(&fitted.response, value);
+    let unit = unit(&fitted.response);
     let words: Vec<_> = sizes.iter().map(|(name, size)| format!("{}={}", shown(name), shortest(*size))).collect();
     let words = if words.is_empty() { String::new() } else { words.join(" ") + "  " };
-    let mut out = format!("{words}{}", text(prediction.value));
-    let level = 100.0 * fitted.confidence;
-    match (prediction.interval, prediction.next) {
-        (Some((low, high)), Some((next_low, next_high))) => {
-            // No cost is below 0, but where the model says so.
-            let [low, next_low] = [low, next_low].map(|low| if prediction.value < 0.0 { low } else { low.max(0.0) });
-            out += &format!("   {} to {} ({level}%)", text(low), text(high));
-            out += &format!("   {}: {} to {}", shown(&fitted.measurement), text(next_low), text(next_high));
-        }
-        _ => out += "   ±?",
-    }
-    out + "\n"
+    let (Some((low, high)), Some((next_low, next_high))) = (prediction.interval, prediction.next) else {
+        return format!("{words}{}   ±?\n", alone(prediction.value, &unit));
+    };
+    // No cost is below 0, but where the model says so.
+    let [low, next_low] = [low, next_low].map(|low| if prediction.value < 0.0 { low } else { low.max(0.0) });
+    let [value, low, high] = with_interval(prediction.value, (low, high), &unit);
+    let [_, next_low, next_high] = with_interval(prediction.value, (next_low, next_high), &unit);
+    let (level, measurement) = (100.0 * fitted.confidence, shown(&fitted.measurement));
+    format!("{words}{value}   {low} to {high} ({level}%)   {measurement}: {next_low} to {next_high}\n")
 }

@@ -96,6 +96,23 @@ fn a_fitted_model_predicts() {
 }
 
 #[test]
+fn a_value_and_its_interval_have_as_many_decimals() {
+    let times: String =
+        (1..=8).map(|n| format!("{n}00,{}\n", 1000.0 + f64::from(n) * 0.8 + f64::from(n % 3))).collect();
+    let folder = Folder::new().with("near.csv", &format!("n,time\n{times}"));
+    let fit = ["fit", "near.csv", "--model", "a + b * n", "--emit", "json", "-o", "near.model"];
+    stdout(&perfprop(&folder, &fit));
+    let predicted = stdout(&perfprop(&folder, &["predict", "near.model", "n=450"]));
+    assert!(predicted.starts_with("n=450  1.00472 µs   1.00395 µs to 1.00550 µs (95%)"), "{predicted}");
+    assert!(predicted.contains(": 1.0024 µs to 1.0071 µs"), "{predicted}");
+    let fitted = stdout(&perfprop(&folder, &["fit", "near.csv", "--model", "a + b * n"]));
+    let constant = fitted.lines().find(|line| line.ends_with(" a")).unwrap();
+    let fields: Vec<&str> = constant.split_whitespace().collect();
+    let [value, low, high] = [0, 4, 7].map(|place| fields[place].split_once('.').unwrap().1.len());
+    assert!((value, low) == (low, high) && value >= 2, "{constant}");
+}
+
+#[test]
 fn measurements_and_models_come_from_standard_input() {
     let fitted = stdout(&piped::run(&["fit", "-", "--model", "a + b * n", "--emit", "json"], line().as_bytes()));
     assert_eq!(serde_json::from_str::<Value>(&fitted).unwrap()["name"], "model");
@@ -113,7 +130,7 @@ fn predictions_below_0_have_intervals_that_hold_them() {
     let fit = ["fit", "low.csv", "--model", "a + b * n", "--solver", "ols", "--emit", "json", "-o", "low.model"];
     stdout(&perfprop(&folder, &fit));
     let text = stdout(&perfprop(&folder, &["predict", "low.model", "n=50"]));
-    assert!(text.starts_with("n=50  −48.7 ns   −49.2 ns to −48.3 ns") && !text.contains(" 0 s to "), "{text}");
+    assert!(text.starts_with("n=50  −48.73 ns   −49.16 ns to −48.30 ns") && !text.contains(" 0 s to "), "{text}");
     refused(
         &folder,
         &["predict", "low.model", "n=-5"],
@@ -270,7 +287,7 @@ fn what_a_timer_takes_is_as_sure_as_its_runs_say() {
     assert!(text.contains("one set of sizes: the interval is that of its runs"), "{text}");
     assert!(!text.contains("as many coefficients") && text.contains("from timer.jsonl   timer"), "{text}");
     let each = text.lines().find(|line| line.ends_with(" each")).unwrap();
-    assert!(each.contains("40.0 ns") && each.contains(" to "), "{each}");
+    assert!(each.contains("40.11 ns") && each.contains("39.99 ns to 40.24 ns"), "{each}");
 }
 
 #[test]

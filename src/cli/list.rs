@@ -381,8 +381,8 @@ impl Section {
             (Source::Tables, _) => format!("Events of {part} (event tables)"),
             (Source::Libpfm, _) => format!("Events of {part} (libpfm)"),
             (Source::Tracefs, _) => format!("Tracepoints of {part}"),
-            (Source::Model, _) => "Events of the emulated PMU, modelled by valgrind's callgrind; it has two levels of \
-                                   caches, so that L2 and LLC are the same"
+            (Source::Model, _) => "Events of the emulated PMU, modelled by valgrind's callgrind; L2 and LLC are \
+                                   one cache"
                 .to_owned(),
         }
     }

@@ -41,6 +41,9 @@ pub(super) struct ModelRow {
     counts: Vec<String>,
     #[serde(default)]
     less: Vec<String>,
+    /// Which accesses a sum of caches is about.
+    #[serde(default)]
+    of: Option<String>,
     #[serde(default)]
     missing: Option<String>,
 }
@@ -66,10 +69,11 @@ pub fn cost(name: &str) -> Option<usize> {
 }
 
 impl ModelRow {
-    /// What is counted, in callgrind's words: `D1mr + D1mw`.
+    /// What is counted, in callgrind's words: `D1mr + D1mw, of loads and stores`.
     pub(super) fn formula(&self) -> String {
         let less: String = self.less.iter().map(|name| format!(" - {name}")).collect();
-        format!("{}{less}", self.counts.join(" + "))
+        let of = self.of.as_ref().map_or_else(String::new, |of| format!(", of {of}"));
+        format!("{}{less}{of}", self.counts.join(" + "))
     }
 
     /// Whether the model can count it.
@@ -167,6 +171,13 @@ mod tests {
         assert_eq!(Formula { plus: 0b10, minus: 0b1_0000 }.count(&costs), 93);
         assert_eq!(Formula::default().count(&[u64::MAX; COSTS]), 0);
         assert_eq!(Formula { plus: 1, minus: 0b11 }.count(&[u64::MAX; COSTS]), 0);
+    }
+
+    #[test]
+    fn hits_are_said_to_be_those_of_loads() {
+        let formula = |name: &str| rows().iter().find(|row| row.names[0] == name).unwrap().formula();
+        assert_eq!(["L1_HITS", "L2_HITS"].map(formula), ["Dr - D1mr, of loads", "D1mr - DLmr, of loads"]);
+        assert_eq!(formula("L2_MISSES"), "DLmr + DLmw, of loads and stores");
     }
 
     #[test]

@@ -199,7 +199,9 @@ impl Header {
     /// The word for numbers that no real machine counted, and of which model they are.
     pub fn modelled_words(&self) -> Option<String> {
         let model = self.modelled.as_ref()?;
-        Some(format!("modelled by valgrind's callgrind: {model}; two cache levels, L2 is LL"))
+        Some(format!(
+            "modelled by valgrind's callgrind: {model}; L2 and LLC are one cache, L2_MISSES leaves out its instructions"
+        ))
     }
 
     /// The words of the target, for titles: the command line, or names and ids.

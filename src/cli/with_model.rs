@@ -42,7 +42,7 @@ pub(super) fn modelled_instead(words: &[OsString]) -> Option<String> {
         Again::Command { line, lacking } => (line, lacking),
     };
     let what = match lacking.is_empty() {
-        true => "counted by a model instead, which needs no counters".to_owned(),
+        true => "to count this with a model, which needs no counters".to_owned(),
         false => format!("{} can't be modelled; what the model counts", lacking.join(", ")),
     };
     Some(shown(&format!("{what}:  {command}")).into_owned())
@@ -160,7 +160,10 @@ mod tests {
     fn what_a_model_counts_already_is_not_proposed() {
         let line = |line: &str| modelled_instead(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert_eq!(line("perfprop stat --source emulate -e Ir,cycles -- true"), None);
-        assert!(line("perfprop stat -e branches -- true").is_some_and(|line| line.starts_with("counted by a model")));
+        assert!(
+            line("perfprop stat -e branches -- true")
+                .is_some_and(|line| line.starts_with("to count this with a model"))
+        );
         assert!(line("perfprop list").is_some());
     }
 

@@ -546,7 +546,7 @@ fn what_is_no_fault_is_told_after_faults() {
     let waiting = |threads: i32| Scenario::of((7..7 + threads).map(|tid| Made { tid, ..short.clone() }).collect());
     let (two, four) = (waiting(2), waiting(4));
     // Of two CPUs these use one, and the others both.
-    assert!(two.text(DiagnosisRule::CpuWait).starts_with("the CPUs are taken: 1.0 threads"), "{:?}", two.found());
+    assert!(two.text(DiagnosisRule::CpuWait).starts_with("threads get too few CPUs: 1.0 threads"), "{:?}", two.found());
     assert!(four.text(DiagnosisRule::CpuWait).starts_with("not enough CPUs: 2.0 threads"), "{:?}", four.found());
 }
 
@@ -560,7 +560,7 @@ fn threads_that_are_ready_are_told_by_who_has_the_cpus() {
     let of = |machine_cpus| Scenario { machine_cpus, ..Scenario::of(vec![thread(8), thread(9)]) };
     let text = |machine_cpus| of(machine_cpus).text(DiagnosisRule::CpuWait);
     let numbers = "0.50 threads wait for one on average, 1.0 run";
-    assert_eq!(text(None), format!("the CPUs are taken: {numbers}"));
+    assert_eq!(text(None), format!("threads get too few CPUs: {numbers}"));
     assert_eq!(text(Some(1.9)), format!("the CPUs are busy: {numbers}"));
     assert_eq!(text(Some(1.1)), format!("threads wait for a CPU though some are idle: {numbers}"));
     // A tenth of the time is no more than usual.

@@ -27,13 +27,15 @@ const CPU_WAIT: (f64, f64) = (0.15, 0.2);
 /// usual alert on throttled containers has it.
 const QUOTA: (f64, u64) = (0.25, 10);
 /// How sure a sum of CPU time is: what a thread used between its last reading and its end may be missing.
-const SUMMED: &str = "at least so much: the sum of the kernel's CPU times of threads, each as it was last read";
+const SUMMED: &str =
+    "at least: the sum of the threads' CPU times as the kernel has them, without what each used after its last reading";
 /// How sure it is how long a machine's CPUs were busy.
 const BUSY: &str = "how long the kernel says that CPUs were busy, in ticks of 10 ms";
 /// How sure it is how often a quota was used up.
 const THROTTLED: &str = "counted by the kernel, for all that runs in these control groups";
 /// How sure the time ready for a CPU is: some kernels count too much of it.
-const READY: &str = "counted by the kernel, up to what checks of the threads' states show";
+const READY: &str =
+    "counted by the kernel; as some kernels count too much, no more is taken than checks of the threads' states show";
 
 /// The CPUs that a thread was on, or ready for.
 fn wants(thread: &ThreadUse<'_>) -> f64 {
@@ -112,8 +114,10 @@ impl Evidence<'_> {
                 ),
             ),
             None => (
-                "the CPUs are taken",
-                "by other programs, a control group's quota, or one another where they are bound to few CPUs".into(),
+                "threads get too few CPUs",
+                "other programs may have the others, a control group's quota may hold the threads back, or they may \
+                 be bound to few CPUs"
+                    .into(),
             ),
         };
         let text = format!("{what}: {} threads wait for one on average, {} run", threads(waiting), threads(running));

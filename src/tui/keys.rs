@@ -186,7 +186,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::NextHit, "next-hit", [key('n')], "the next frame that matches", None, PROFILE;
     Action::PreviousHit, "previous-hit", [key('N')], "the previous frame that matches", None, PROFILE;
     Action::FindSame, "find-same", [key('#')], "search for the selected name", None, PROFILE;
-    Action::Listing, "listing", [key('t')], "list functions, the callers of one, calls, or modules", Some("flat/callers/tree"),
+    Action::Listing, "listing", [key('t')], "next view: functions, callers, call tree, modules", Some("next view"),
         PROFILE;
     Action::Chains, "chains", [key('e')], "show frames that only pass on as one line, or all frames", Some("all frames"), PROFILE;
     Action::SortFunctions, "sort-functions", [key('s'), code(KeyCode::F(6)), key('>'), key('<')], "sort functions by SELF or by TOTAL",

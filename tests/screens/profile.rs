@@ -163,11 +163,11 @@ fn a_source_has_shares_of_one_look_and_waits_while_the_view_is_frozen() {
 /// Lists calls.
 fn to_tree(session: &Session) {
     for _ in 0..4 {
-        if !session.script.screen().contains("TREE (") {
+        if !session.script.screen().contains("CALL TREE (") {
             session.script.keys("t");
         }
     }
-    assert!(session.script.screen().contains("TREE ("), "{}", session.script.screen());
+    assert!(session.script.screen().contains("CALL TREE ("), "{}", session.script.screen());
 }
 
 #[test]

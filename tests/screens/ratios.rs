@@ -135,7 +135,7 @@ fn functions_of_two_sides_are_marked_by_the_test_alone() {
         assert!(row(&screen, "after").contains(&"new") && row(&screen, "before").contains(&"gone"), "{screen}");
         // The tree, modules, and a side alone.
         scene.keys("tt");
-        assert!(scene.picture(Screen::Profile, &picture()).contains("TREE"));
+        assert!(scene.picture(Screen::Profile, &picture()).contains("CALL TREE"));
         scene.keys("tt]");
         assert!(scene.picture(Screen::Profile, &picture()).contains("task-clock of A (2 of 3)"));
         scene.keys("[?");

@@ -276,9 +276,9 @@ fn esc_leaves_a_range_only_where_nothing_lies_over_it() {
         script.keys("6o<Esc>");
         assert!(is_in_range() && script.screen().contains("o Output"), "{}", script.screen());
         script.keys("4ttm<Esc>");
-        assert!(is_in_range() && !script.screen().contains("TREE"), "{}", script.screen());
+        assert!(is_in_range() && !script.screen().contains("CALL TREE"), "{}", script.screen());
         script.keys("<Esc>");
-        assert!(is_in_range() && script.screen().contains("FLAT"), "{}", script.screen());
+        assert!(is_in_range() && script.screen().contains("FUNCTIONS ("), "{}", script.screen());
         script.keys("ttj<Enter>");
         let zoomed = script.screen();
         script.keys("<Esc>");

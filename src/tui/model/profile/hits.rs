@@ -32,7 +32,7 @@ impl ProfileState {
     fn is_row_hit(&self, row: FrameIndex) -> bool {
         match self.listing() {
             Listing::Modules => self.is_module_hit(row),
-            Listing::Flat | Listing::Callers | Listing::Tree => self.is_hit(row),
+            Listing::Functions | Listing::Callers | Listing::CallTree => self.is_hit(row),
         }
     }
 

@@ -50,11 +50,11 @@ use crate::tui::layout::profile::{BesideTable, Emphasis};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) enum Listing {
     /// Functions, those with most of their own first.
-    Flat,
+    Functions,
     /// Who called the selected function.
     Callers,
     /// Calls, from the outermost on.
-    Tree,
+    CallTree,
     /// Modules, those with most of their own first.
     Modules,
 }
@@ -62,9 +62,9 @@ pub(in crate::tui) enum Listing {
 impl Listing {
     pub(in crate::tui) fn word(self) -> &'static str {
         match self {
-            Self::Flat => "flat",
+            Self::Functions => "functions",
             Self::Callers => "callers",
-            Self::Tree => "tree",
+            Self::CallTree => "call tree",
             Self::Modules => "modules",
         }
     }
@@ -223,8 +223,8 @@ impl ProfileState {
         let (shape, root) = (&self.tree.shape, self.tree.root());
         let before = |list: &SumList| if order == SiblingOrder::Stable { list.rows.clone() } else { Vec::new() };
         match self.listing() {
-            Listing::Tree => {}
-            Listing::Flat => {
+            Listing::CallTree => {}
+            Listing::Functions => {
                 let mut rows = self.calls.functions(shape, root, &before(&self.functions));
                 self.order.sort(&mut rows);
                 self.functions.take(rows);
@@ -268,21 +268,21 @@ impl ProfileState {
     /// What the table lists: what the reader chose, or what says most.
     pub(in crate::tui) fn listing(&self) -> Listing {
         match self.chosen {
-            Some(Listing::Modules) if self.call_measure().is_some() => Listing::Tree,
+            Some(Listing::Modules) if self.call_measure().is_some() => Listing::CallTree,
             chosen => chosen.unwrap_or(self.first_listing()),
         }
     }
 
     /// What says most, until the reader chose another. Regions are few, and stand where they were opened.
     fn first_listing(&self) -> Listing {
-        if self.call_measure().is_some() { Listing::Tree } else { Listing::Flat }
+        if self.call_measure().is_some() { Listing::CallTree } else { Listing::Functions }
     }
 
     /// What has the room with the table.
     pub(in crate::tui) fn beside_table(&self) -> BesideTable {
         let levels = self.levels;
         match self.listing() {
-            Listing::Flat if self.call_measure().is_none() => BesideTable::IcicleAndCallers { levels },
+            Listing::Functions if self.call_measure().is_none() => BesideTable::IcicleAndCallers { levels },
             _ => BesideTable::Icicle { levels },
         }
     }
@@ -290,10 +290,10 @@ impl ProfileState {
     /// The listing that the key goes to.
     pub(in crate::tui) fn next_listing(&self) -> Listing {
         match self.listing() {
-            Listing::Flat => Listing::Callers,
-            Listing::Callers => Listing::Tree,
-            Listing::Tree if self.call_measure().is_none() => Listing::Modules,
-            Listing::Tree | Listing::Modules => Listing::Flat,
+            Listing::Functions => Listing::Callers,
+            Listing::Callers => Listing::CallTree,
+            Listing::CallTree if self.call_measure().is_none() => Listing::Modules,
+            Listing::CallTree | Listing::Modules => Listing::Functions,
         }
     }
 
@@ -305,14 +305,14 @@ impl ProfileState {
     /// The tree that the icicle draws.
     pub(in crate::tui) fn place(&self) -> &TreePlace {
         match self.listing() {
-            Listing::Tree | Listing::Flat | Listing::Modules => &self.tree,
+            Listing::CallTree | Listing::Functions | Listing::Modules => &self.tree,
             Listing::Callers => &self.callers,
         }
     }
 
     fn place_mut(&mut self) -> &mut TreePlace {
         match self.listing() {
-            Listing::Tree | Listing::Flat | Listing::Modules => &mut self.tree,
+            Listing::CallTree | Listing::Functions | Listing::Modules => &mut self.tree,
             Listing::Callers => &mut self.callers,
         }
     }
@@ -431,7 +431,7 @@ impl ProfileState {
     /// calls of the function that they made.
     pub(in crate::tui) fn calls_of_node(&self, node: TreeNode) -> Option<RowCalls> {
         match self.listing() {
-            Listing::Tree | Listing::Flat | Listing::Modules => self.calls.of_calls(node, self.event),
+            Listing::CallTree | Listing::Functions | Listing::Modules => self.calls.of_calls(node, self.event),
             Listing::Callers => {
                 let made = self.callees.get(node as usize).map_or(&[][..], Vec::as_slice);
                 self.calls.of_calls_of(made, self.event)
@@ -448,10 +448,10 @@ impl ProfileState {
     pub(in crate::tui) fn selected_function(&self) -> Option<FrameIndex> {
         let place = self.place();
         match self.listing() {
-            Listing::Flat if self.is_in_functions() => Some(self.functions.selected),
+            Listing::Functions if self.is_in_functions() => Some(self.functions.selected),
             Listing::Modules if self.is_in_sums() => None,
-            Listing::Flat | Listing::Modules => Some(place.shape.frame(place.end_of(place.selected))),
-            Listing::Tree | Listing::Callers => Some(place.shape.frame(place.selected)),
+            Listing::Functions | Listing::Modules => Some(place.shape.frame(place.end_of(place.selected))),
+            Listing::CallTree | Listing::Callers => Some(place.shape.frame(place.selected)),
         }
     }
 
@@ -467,9 +467,9 @@ impl ProfileState {
     /// The list of sums that is shown, if one is.
     pub(in crate::tui) fn sums(&self) -> Option<&SumList> {
         match self.listing() {
-            Listing::Flat => Some(&self.functions),
+            Listing::Functions => Some(&self.functions),
             Listing::Modules => Some(&self.modules),
-            Listing::Tree | Listing::Callers => None,
+            Listing::CallTree | Listing::Callers => None,
         }
     }
 
@@ -488,7 +488,7 @@ impl ProfileState {
 
     /// The same of the flat list.
     pub(in crate::tui) fn is_in_functions(&self) -> bool {
-        self.is_in_sums() && self.listing() == Listing::Flat
+        self.is_in_sums() && self.listing() == Listing::Functions
     }
 
     /// Whose code a module is, and its name.
@@ -519,7 +519,9 @@ impl ProfileState {
         let (place, function) = (self.place(), self.functions.selected);
         let end = match self.listing() {
             // Where the function has most.
-            Listing::Flat => place.chain(place.selected).into_iter().rfind(|&node| place.shape.frame(node) == function),
+            Listing::Functions => {
+                place.chain(place.selected).into_iter().rfind(|&node| place.shape.frame(node) == function)
+            }
             _ => None,
         };
         let end = end.unwrap_or_else(|| place.end_of(place.selected));

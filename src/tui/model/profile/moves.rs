@@ -61,13 +61,13 @@ impl ProfileState {
         self.place_mut().select(node, height);
         let frame = self.place().shape.frame(self.place().end_of(node));
         match self.listing() {
-            Listing::Flat => {
+            Listing::Functions => {
                 self.functions.choose(frame);
                 self.callers = TreePlace::of_callers();
                 self.list_callers(SiblingOrder::Anew);
             }
             Listing::Modules => self.modules.choose(self.calls.module_of(frame)),
-            Listing::Tree | Listing::Callers => {}
+            Listing::CallTree | Listing::Callers => {}
         }
     }
 
@@ -75,7 +75,7 @@ impl ProfileState {
     pub(in crate::tui) fn step(&mut self, step: ListStep, height: usize) {
         match (self.emphasis, self.listing()) {
             (Emphasis::Icicle, _) => self.climb(step, height),
-            (_, Listing::Flat) => {
+            (_, Listing::Functions) => {
                 self.functions.step(step, height);
                 self.follow_function();
             }
@@ -146,7 +146,7 @@ impl ProfileState {
 
     fn turn_over(&mut self) {
         let (tree, function) = (&self.tree, self.functions.selected);
-        if self.listing() == Listing::Tree && tree.shape.len() > 0 {
+        if self.listing() == Listing::CallTree && tree.shape.len() > 0 {
             let chain = tree.chain(tree.selected).into_iter().map(|node| tree.shape.frame(node));
             let chain: Vec<_> = chain.collect();
             // Of a chain that the function stands in, it stays the one.
@@ -162,8 +162,8 @@ impl ProfileState {
         self.list(SiblingOrder::Anew);
         // A list begins with its first row, if the selected one is in sight then.
         match self.listing() {
-            Listing::Flat => self.functions.line = self.functions.row(),
-            Listing::Tree => self.tree.line = self.tree.row(),
+            Listing::Functions => self.functions.line = self.functions.row(),
+            Listing::CallTree => self.tree.line = self.tree.row(),
             Listing::Callers | Listing::Modules => {}
         }
     }
@@ -210,7 +210,7 @@ impl ProfileState {
 
     fn zoom_in(&mut self) -> Result<(), &'static str> {
         if self.sums().is_some() {
-            self.chosen = Some(Listing::Tree);
+            self.chosen = Some(Listing::CallTree);
         }
         let is_new = self.place_mut().zoom_in();
         self.list(SiblingOrder::Anew);
@@ -227,7 +227,7 @@ impl ProfileState {
         // One that changed its name has several frames.
         let tasks = shape.children(0).filter(|node| self.is_of_task(*node, id));
         let Some(task) = tasks.max_by_key(|&node| shape.total(node).weight) else { return false };
-        self.chosen = Some(Listing::Tree);
+        self.chosen = Some(Listing::CallTree);
         self.tree.zoom_to(task);
         self.list(SiblingOrder::Anew);
         true

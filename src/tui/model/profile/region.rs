@@ -28,12 +28,12 @@ impl ProfileState {
     pub(in crate::tui) fn chosen_region(&self) -> Option<ChosenRegion> {
         let (place, shape) = (self.place(), &self.place().shape);
         let frame = match self.listing() {
-            Listing::Flat => self.functions.selected,
+            Listing::Functions => self.functions.selected,
             Listing::Modules => return None,
             _ if shape.len() == 0 => return None,
             _ => shape.frame(place.selected),
         };
-        let path = (self.listing() == Listing::Tree).then(|| self.path());
+        let path = (self.listing() == Listing::CallTree).then(|| self.path());
         self.calls.label(frame).is_region.then_some(ChosenRegion { frame, path })
     }
 

@@ -101,8 +101,8 @@ impl TableKind {
     /// The kind of what is listed.
     fn of(profile: &ProfileState) -> Self {
         match profile.listing() {
-            Listing::Tree | Listing::Callers => Self::Paths,
-            Listing::Flat => Self::Functions,
+            Listing::CallTree | Listing::Callers => Self::Paths,
+            Listing::Functions => Self::Functions,
             Listing::Modules => Self::Modules,
         }
     }

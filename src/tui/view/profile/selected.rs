@@ -33,12 +33,12 @@ impl SelectedRow {
             Self { total: at.total, own: at.own, calls, ratio: Some(ratio), frame }
         };
         match profile.listing() {
-            Listing::Flat => {
+            Listing::Functions => {
                 let frame = profile.functions.selected;
                 of_list(profile.calls_of_function(frame), RatioRow::Function(frame), Some(frame))
             }
             Listing::Modules => of_list(None, RatioRow::Module(profile.modules.selected), None),
-            Listing::Tree | Listing::Callers => Self {
+            Listing::CallTree | Listing::Callers => Self {
                 total: place.shape.total(row),
                 own: place.own(row),
                 calls: profile.calls_of_node(row),
@@ -121,8 +121,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileStat
 /// The whole name of what is selected, in so many cells.
 fn name(profile: &ProfileState, room: usize) -> String {
     match profile.listing() {
-        Listing::Flat => cut_name(&profile.calls.label(profile.functions.selected).name, room).into_owned(),
+        Listing::Functions => cut_name(&profile.calls.label(profile.functions.selected).name, room).into_owned(),
         Listing::Modules => cut_middle(&profile.module(profile.modules.selected).name, room).into_owned(),
-        Listing::Tree | Listing::Callers => row_name(profile, profile.place().selected, room),
+        Listing::CallTree | Listing::Callers => row_name(profile, profile.place().selected, room),
     }
 }

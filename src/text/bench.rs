@@ -11,7 +11,7 @@ use crate::compare::{MeanRatio, Verdict};
 use crate::cost::samples::{Determinizer, far_off};
 use crate::cost::{TIME, Workload, WorkloadFile, sizes_in_words};
 use crate::names::shown;
-use crate::number::{amount, decimals_of, uncertain};
+use crate::number::{amount, decimals_of, range, uncertain};
 
 /// What was measured, a line for each command and set of sizes, then how the commands compare with the first.
 pub fn sweep(swept: &Swept, determinizer: Determinizer) -> String {
@@ -324,9 +324,9 @@ pub fn process_start(file: &WorkloadFile, path: Option<&str>, determinizer: Dete
             time.value / 1e3,
         ),
         StartRole::OtherConstant { model, interval: (low, high) } => format!(
-            "{taken}; the constant of the likeliest model ({model}) is another one, {} to {}: leave it to the fit",
-            amount(low, &unit),
-            amount(high, &unit)
+            "{taken}, but the likeliest model, {model}, has another constant, {}: let the fit find it, without \
+             --set intercept",
+            range(low, high, &unit)
         ),
         StartRole::Untold => taken,
     })
@@ -401,7 +401,10 @@ pub(super) mod tests {
         let command = "\n      perfprop fit sort.jsonl --model 'intercept + coeff * n' --set intercept=502.0us";
         assert!(same.contains("takes 502 µs ±") && same.ends_with(command), "{same}");
         let other = of(5e6, 8);
-        assert!(!other.contains("--set") && other.ends_with("ms: leave it to the fit"), "{other}");
+        assert!(
+            other.ends_with("has another constant, 4.9–5.1 ms: let the fit find it, without --set intercept"),
+            "{other}"
+        );
         let few = of(5e5, 2);
         assert!(few.starts_with("a process that does nothing takes 502 µs ±") && !few.contains(':'), "{few}");
     }

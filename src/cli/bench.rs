@@ -61,7 +61,7 @@ pub(super) struct BenchArgs {
     /// Count runs that end with another exit code than 0, too
     #[arg(long, short_alias = 'i', help_heading = MEASURING)]
     ignore_failure: bool,
-    /// The longest that a run may take, in seconds, or with a unit, as in 500ms or 2m: one that takes longer is ended, and the sweep with it, or with --ignore-failure that run alone [default: no limit]
+    /// Seconds, or a time with a unit, as in 500ms or 2m: the longest that a run may take; one that takes longer is ended, and the sweep with it, or with --ignore-failure that run alone [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = duration(TimeUnit::Seconds, 1..=86_400_000), help_heading = SWEEP)]
     timeout: Option<Duration>,
     /// Run this in a shell before the first run with each set of sizes and words; once where several give the same text

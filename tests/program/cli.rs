@@ -1454,6 +1454,12 @@ fn options_of_one_meaning_have_one_name_and_old_names_work() {
     assert!(
         help(&["bench"]).contains("--cpu-affinity <CPU>") && help(&["history", "run"]).contains("--cpu-affinity <CPU>")
     );
+    for (verb, unit) in
+        [("stat", "Milliseconds"), ("top", "Milliseconds"), ("record", "Milliseconds"), ("bench", "Seconds")]
+    {
+        assert!(help(&[verb]).contains(&format!("{unit}, or a time with a unit")), "{verb}");
+    }
+    assert!(help(&["history", "run"]).contains("Seconds, or a time with a unit"));
     assert!(help(&["bench"]).contains("--statistic <") && help(&["fit"]).contains("--statistic <"));
     assert!(!help(&["replay"]).contains("give it to `replay`") && !help(&["top"]).contains("in a replay"));
     let stat = |args: &[&str]| perfprop(&[&["stat"], args, &["--", "true"]].concat());

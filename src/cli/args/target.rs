@@ -51,7 +51,7 @@ pub(crate) struct TargetArgs {
     /// Start counting this many milliseconds after the start of the command, as in perf stat
     #[arg(short = 'D', long, value_name = "MS", allow_negative_numbers = true, value_parser = delay)]
     pub(crate) delay: Option<u64>,
-    /// Stop after counting for this long, in milliseconds, or with a unit, as in `10s` or `2m`
+    /// Milliseconds, or a time with a unit, as in `10s` or `2m`: stop after counting for so long
     #[arg(long, value_name = "TIME", value_parser = duration(TimeUnit::Milliseconds, 1..=3_600_000))]
     pub(crate) timeout: Option<Duration>,
     /// Count these events in each named region of the command, too: names of perf's hardware, cache and software events

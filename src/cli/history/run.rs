@@ -85,7 +85,7 @@ pub(super) struct MeasuredArgs {
     /// What else to keep of a build: a file or folder in the checkout. Programs and files that benchmarks name are kept
     #[arg(long, value_name = "PATH", help_heading = MEASURED)]
     keep: Vec<PathBuf>,
-    /// The longest that a run of a benchmark may take, in seconds, or with a unit, as in `500ms` or `2m`: one that takes longer is
+    /// Seconds, or a time with a unit, as in `500ms` or `2m`: the longest that a run of a benchmark may take; one that takes longer is
     /// ended, and the benchmark has no result of the commit; 0 sets no limit [default: 600]
     #[arg(long, value_name = "TIME", value_parser = duration(TimeUnit::Seconds, LIMITS_MS), help_heading = RUNS)]
     timeout: Option<Duration>,

@@ -339,7 +339,7 @@ fn libpfm(host: &Host) -> MachineFact {
     let pmus = pfm::pmus();
     let names: Vec<_> = pmus.iter().map(|pmu| pmu.name.clone()).collect();
     let table = |pmu: &pfm::PfmPmu| match pmu.is_core {
-        true => format!("{} (core, {} general and {} fixed counters)", pmu.name, pmu.counters, pmu.fixed_counters),
+        true => format!("{} (core)", pmu.name),
         false => pmu.name.clone(),
     };
     match pmus.iter().any(|pmu| pmu.is_core) {

@@ -234,7 +234,7 @@ fn repeated_runs_are_recorded_one_by_one() {
     let [x1, x2, x3] = [&x1, &x2, &x3].map(String::as_str);
     let compared = stdout(&perfprop(&["replay", "--print", "--a", x1, x2, "--b", x3]));
     assert!(
-        compared.contains("2 and 1 runs: too few to tell; 2 events need 4 runs of each: record -r 4"),
+        compared.contains("2 and 1 runs: too few to tell; 2 comparisons need 4 runs of each: record -r 4"),
         "{compared}"
     );
     let one_each = stdout(&perfprop(&["replay", "--print", x1, x3]));

@@ -216,7 +216,7 @@ fn one_run_each_gives_differences_and_never_a_verdict() {
     assert_eq!((found.differing(), found.tested), (0, 5));
     assert_eq!(
         found.what_it_takes().unwrap(),
-        "one run each: too few to tell; 5 events need 4 runs of each: record -r 4"
+        "one run each: too few to tell; 5 comparisons need 4 runs of each: record -r 4"
     );
 }
 
@@ -226,7 +226,7 @@ fn two_runs_each_are_told_how_many_it_takes() {
     assert!(found.events.iter().all(|one| !one.verdict.is_sure() && one.interval.is_none()));
     assert_eq!(
         found.what_it_takes().unwrap(),
-        "2 and 2 runs: too few to tell; 5 events need 4 runs of each: record -r 4"
+        "2 and 2 runs: too few to tell; 5 comparisons need 4 runs of each: record -r 4"
     );
 }
 
@@ -413,7 +413,7 @@ fn sorted_filtered_opened_and_in_step() {
         script.keys("<Esc>");
         assert!(script.screen().contains("[0 Compare]"));
         script.keys("<Esc>uu");
-        assert!(script.screen().contains("7 events") && script.screen().contains("  /s "), "{}", script.screen());
+        assert!(script.screen().contains("7 rows") && script.screen().contains("  /s "), "{}", script.screen());
         script.keys("<Tab>");
         assert!(script.screen().contains("[1 Events]"));
         script.keys("0Gy");

@@ -338,14 +338,14 @@ impl RunComparison {
 
     /// Why there is no verdict, where that is for want of runs, and what to do.
     pub fn what_it_takes(&self) -> Option<String> {
-        let (needs, events) = (self.needs, self.tested);
+        let (needs, tested) = (self.needs, self.tested);
         let runs = match self.runs {
             _ if self.is_enough || self.tested == 0 => return None,
             [1, 1] => "one run each".into(),
             [a, b] => format!("{a} and {b} runs"),
         };
-        let of_events = if events == 1 { "one event needs".into() } else { format!("{events} events need") };
-        Some(format!("{runs}: too few to tell; {of_events} {needs} runs of each: record -r {needs}"))
+        let all = if tested == 1 { "one comparison needs".into() } else { format!("{tested} comparisons need") };
+        Some(format!("{runs}: too few to tell; {all} {needs} runs of each: record -r {needs}"))
     }
 }
 

@@ -176,7 +176,7 @@ fn count(page: &ScreenPage<'_>, on_screen: VisibleRows, area: Rect) -> Line<'sta
     let all = list.found.events.len();
     let differ = list.found.is_enough.then(|| format!("{} of {all} differ", list.found.differing()));
     if on_screen.is_whole() && list.order.len() == all {
-        return Line::from(page.span(Role::Dim, differ.unwrap_or_else(|| format!("{all} events"))));
+        return Line::from(page.span(Role::Dim, differ.unwrap_or_else(|| format!("{all} rows"))));
     }
     let role = if on_screen.is_whole() { Role::Dim } else { Role::Warn };
     let words = keys_in(page.model.options.symbols, &on_screen.words(all, None));

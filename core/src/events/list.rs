@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use super::error::{EventError, EventErrorCause, EventOption, Problem};
-use super::modifiers::Letters;
+use super::modifiers::{GroupRole, Letters};
 use super::resolve::{ResolvedMember, with_letters};
 use super::syntax::{self, Item, Spec};
 use super::{Event, Group, GroupBinding, Resolver, catalog};
@@ -88,7 +88,8 @@ impl EventList<'_> {
         }
         let applied = Letters::parse(modifiers).and_then(|letters| {
             for (index, member) in members.iter_mut().enumerate() {
-                letters.apply_to_member(&mut member.event.modifiers, member.guest_chosen, index == 0)?;
+                let role = if index == 0 { GroupRole::Leader } else { GroupRole::Member };
+                letters.apply_to_member(&mut member.event.modifiers, &member.own, role)?;
             }
             Ok(letters)
         });

@@ -35,7 +35,7 @@ pub use catalog::{Availability, CatalogEntry, EventPart, Pattern, Prober, Questi
 pub use error::{EventError, EventErrorCause, EventOption, ProbeProblem, Problem};
 pub use machine::{Machine, TracefsError};
 pub use merge::Merge;
-pub use modifiers::{Letters, LettersError, Space};
+pub use modifiers::{GroupRole, Letters, LettersError, Space};
 pub use pmu::{Pmu, PmuType};
 pub use resolve::{Resolver, with_letters, with_space};
 pub use startup_bursts::most_per_ms_at_startup;

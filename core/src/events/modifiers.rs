@@ -66,6 +66,15 @@ pub enum LettersError {
     RetireLatency,
 }
 
+/// What an event is in its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupRole {
+    /// The first, which alone can be pinned or exclusive.
+    Leader,
+    /// Any other.
+    Member,
+}
+
 impl Letters {
     /// Reads modifier letters in any order; `""` is none.
     ///
@@ -126,33 +135,27 @@ impl Letters {
             return Ok(());
         }
         *modifiers = Modifiers::default();
-        self.exclude(modifiers, false);
-        self.schedule(modifiers, true)
+        self.exclude(modifiers, &Self::default());
+        self.schedule(modifiers, GroupRole::Leader)
     }
 
     /// Adds the letters behind the braces to a member that has its own letters already.
     ///
-    /// `guest_chosen` says that the member itself had `G` or `H`; only a `leader` can be pinned
-    /// or exclusive.
-    ///
     /// # Errors
     /// More than three `p` in all, and `R`, which asks for no count.
-    pub fn apply_to_member(
-        &self,
-        modifiers: &mut Modifiers,
-        guest_chosen: bool,
-        leader: bool,
-    ) -> Result<(), LettersError> {
-        self.exclude(modifiers, guest_chosen);
-        self.schedule(modifiers, leader)
+    pub fn apply_to_member(&self, modifiers: &mut Modifiers, own: &Self, role: GroupRole) -> Result<(), LettersError> {
+        self.exclude(modifiers, own);
+        self.schedule(modifiers, role)
     }
 
     /// Whether `G` or `H` is among the letters.
-    pub fn chooses_guest(&self) -> bool {
+    fn chooses_guest(&self) -> bool {
         self.guest || self.host
     }
 
-    fn exclude(&self, to: &mut Modifiers, guest_chosen: bool) {
+    /// What is excluded, for an event that may have letters of its own.
+    fn exclude(&self, to: &mut Modifiers, own: &Self) {
+        let guest_chosen = own.chooses_guest();
         if self.precise > 0 && !guest_chosen {
             to.exclude_guest = true;
         }
@@ -172,7 +175,7 @@ impl Letters {
         }
     }
 
-    fn schedule(&self, to: &mut Modifiers, leader: bool) -> Result<(), LettersError> {
+    fn schedule(&self, to: &mut Modifiers, role: GroupRole) -> Result<(), LettersError> {
         if self.retire_latency {
             return Err(LettersError::RetireLatency);
         }
@@ -183,8 +186,8 @@ impl Letters {
         to.precise_max |= self.precise_max;
         to.exclude_idle |= self.non_idle;
         to.sample_read |= self.sample_read;
-        to.pinned |= self.pinned && leader;
-        to.exclusive |= self.exclusive && leader;
+        to.pinned |= self.pinned && role == GroupRole::Leader;
+        to.exclusive |= self.exclusive && role == GroupRole::Leader;
         // `b` asks perf to share counters through BPF. The count is the same, so nothing is left
         // to do.
         Ok(())
@@ -239,10 +242,9 @@ mod tests {
         modifiers
     }
 
-    fn member(own: &str, group: &str, leader: bool) -> Result<String, LettersError> {
+    fn member(own: &str, group: &str, role: GroupRole) -> Result<String, LettersError> {
         let mut modifiers = event(own);
-        let chosen = Letters::parse(own)?.chooses_guest();
-        Letters::parse(group)?.apply_to_member(&mut modifiers, chosen, leader)?;
+        Letters::parse(group)?.apply_to_member(&mut modifiers, &Letters::parse(own)?, role)?;
         Ok(shown(&modifiers))
     }
 
@@ -278,24 +280,25 @@ mod tests {
 
     #[test]
     fn a_group_adds_to_what_its_members_have() {
-        for (own, group, leader, excluded) in [
-            ("", "k", true, "uhG"),
-            ("k", "u", true, "hG"),
-            ("ukh", "k", true, "uhG"),
-            ("", "G", true, "H"),
-            ("G", "H", true, ""),
-            ("H", "G", true, ""),
-            ("G", "u", true, "khH"),
-            ("u", "p", true, "khGp"),
-            ("kp", "p", false, "uhGpp"),
-            ("G", "p", true, "Hp"),
-            ("", "D", true, "GD"),
-            ("", "D", false, "G"),
-            ("", "e", false, "G"),
-            ("", "W", true, "G"),
-            ("", "", true, "G"),
+        let (leader, other) = (GroupRole::Leader, GroupRole::Member);
+        for (own, group, role, excluded) in [
+            ("", "k", leader, "uhG"),
+            ("k", "u", leader, "hG"),
+            ("ukh", "k", leader, "uhG"),
+            ("", "G", leader, "H"),
+            ("G", "H", leader, ""),
+            ("H", "G", leader, ""),
+            ("G", "u", leader, "khH"),
+            ("u", "p", leader, "khGp"),
+            ("kp", "p", other, "uhGpp"),
+            ("G", "p", leader, "Hp"),
+            ("", "D", leader, "GD"),
+            ("", "D", other, "G"),
+            ("", "e", other, "G"),
+            ("", "W", leader, "G"),
+            ("", "", leader, "G"),
         ] {
-            assert_eq!(member(own, group, leader), Ok(excluded.to_owned()), "{{:{own}}}:{group}");
+            assert_eq!(member(own, group, role), Ok(excluded.to_owned()), "{{:{own}}}:{group}");
         }
     }
 
@@ -304,7 +307,7 @@ mod tests {
         assert_eq!(Letters::parse("uz"), Err(LettersError::Unknown('z')));
         assert_eq!(Letters::parse("uku"), Err(LettersError::Twice('u')));
         assert_eq!(Letters::parse("pppp"), Err(LettersError::TooPrecise));
-        assert_eq!(member("pp", "pp", true), Err(LettersError::TooPrecise));
+        assert_eq!(member("pp", "pp", GroupRole::Leader), Err(LettersError::TooPrecise));
         let mut modifiers = Modifiers::unmodified();
         let apply = |text, to: &mut Modifiers| Letters::parse(text).unwrap().apply_to_event(to);
         assert_eq!(apply("W", &mut modifiers), Err(LettersError::WeakWithoutBraces));
@@ -326,7 +329,7 @@ mod tests {
             let (Ok(own), Ok(all)) = (Letters::parse(&letters), Letters::parse(&group)) else { return Ok(()) };
             let mut modifiers = Modifiers::unmodified();
             own.apply_to_event(&mut modifiers).unwrap();
-            if all.apply_to_member(&mut modifiers, own.chooses_guest(), true).is_ok() {
+            if all.apply_to_member(&mut modifiers, &own, GroupRole::Leader).is_ok() {
                 prop_assert!(!(modifiers.exclude_user && modifiers.exclude_kernel && modifiers.exclude_hv));
                 prop_assert!(!(modifiers.exclude_host && modifiers.exclude_guest));
             }

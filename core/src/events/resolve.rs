@@ -44,7 +44,8 @@ struct MeantWithModifiers<'a> {
 /// An event on its way into a group.
 pub(super) struct ResolvedMember {
     pub(super) event: Event,
-    pub(super) guest_chosen: bool,
+    /// The letters that it has itself.
+    pub(super) own: Letters,
     /// The PMU of one unit among several, or of one kind of core: the kernel takes no group over two of them.
     pub(super) apart: Option<String>,
 }
@@ -188,7 +189,7 @@ impl Resolver {
         };
         let apart = encoding.core.clone().or(found.pmu.filter(|_| several && encoding.units.is_empty()));
         let event = Event { name, canonical: found.canonical, kind: found.kind, encoding, modifiers, unit: found.unit };
-        Ok(ResolvedMember { event, guest_chosen: letters.chooses_guest(), apart })
+        Ok(ResolvedMember { event, own: letters, apart })
     }
 
     /// The CPUs that a PMU is opened on which was written as a number, or is known to libpfm.

@@ -6,7 +6,7 @@ use signal_hook::consts::SIGINT;
 
 use super::error::code_of;
 use super::stream::say;
-use crate::measure::RunOutcome;
+use crate::measure::{EndedBy, RunOutcome};
 use crate::sources::command::Exit;
 
 /// Says that events which regions were to count were counted in none.
@@ -30,19 +30,19 @@ pub(super) fn tell_delay(delay: Option<Duration>, outcome: &RunOutcome) {
 /// The code to exit with: the command's own, or 128 plus the signal that ended perfprop. What was ended as asked has
 /// done what it should.
 pub(super) fn exit_code(outcome: &RunOutcome) -> u8 {
-    match (outcome.end.exit, outcome.signal) {
-        (_, Some(signal)) if signal != SIGINT => code_of(signal),
-        (Some(Exit::Signal(_)), None) if outcome.was_asked => 0,
+    match (outcome.end.exit, outcome.ended_by) {
+        (_, EndedBy::Signal(signal)) if signal != SIGINT => code_of(signal),
+        (Some(Exit::Signal(_)), EndedBy::Request) => 0,
         (Some(exit), _) => exit.shell_code(),
-        (None, Some(signal)) => code_of(signal),
-        (None, None) => 0,
+        (None, EndedBy::Signal(signal)) => code_of(signal),
+        (None, EndedBy::Itself | EndedBy::Request) => 0,
     }
 }
 
 /// The code of several runs with one more: one that went well doesn't hide one that failed, and what a signal ended
 /// says so.
 pub(super) fn code_with(so_far: u8, outcome: &RunOutcome) -> u8 {
-    if so_far == 0 || outcome.signal.is_some() { exit_code(outcome) } else { so_far }
+    if so_far == 0 || outcome.ended_by.signal().is_some() { exit_code(outcome) } else { so_far }
 }
 
 /// How a command that failed ended: `exit 3`, `a signal`, `SIGTERM, at perfprop's signal`; `None` where it went well.
@@ -63,7 +63,7 @@ mod tests {
     fn a_command_that_perfprop_ended_is_told_from_one_that_failed() {
         let ended = |exit, was_ended_by_perfprop| {
             let end = End { exit: Some(exit), was_ended_by_perfprop, ..End::default() };
-            how_it_failed(&RunOutcome { end, signal: None, was_asked: false })
+            how_it_failed(&RunOutcome { end, ended_by: EndedBy::Itself })
         };
         assert_eq!(ended(Exit::Signal(15), false).as_deref(), Some("SIGTERM"));
         assert_eq!(ended(Exit::Signal(15), true).as_deref(), Some("SIGTERM, at perfprop's signal"));

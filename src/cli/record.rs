@@ -21,7 +21,7 @@ use super::progress::{SlowRun, instructions_of};
 use super::stream::{hush, say};
 use super::{Error, signals};
 use crate::files::PartialFile;
-use crate::measure::{self, BatchChannels, Delivery, Measurement, RunEvent, RunOutcome, close, note_partial};
+use crate::measure::{self, BatchChannels, Delivery, EndedBy, Measurement, RunEvent, RunOutcome, close, note_partial};
 use crate::monitor::taken_off;
 use crate::names::shown_path;
 use crate::number::counted;
@@ -82,7 +82,7 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
         if let Some(how) = how_it_failed(&outcome).filter(|_| paths.len() > 1) {
             say(&format!("the command of {} ended with {how}", shown_path(path)));
         }
-        if outcome.signal.is_some() {
+        if outcome.ended_by.signal().is_some() {
             break;
         }
     }
@@ -152,8 +152,8 @@ fn once(
         regions.batches().iter().try_for_each(|batch| recorder.take(RunEvent::Regions(&batch)))?;
     }
     let is_unread = recorder.finish(launch, &outcome)?;
-    let signal = close(session, signals, outcome.signal);
-    if is_unread { Err(Error::Unread) } else { Ok(RunOutcome { signal, ..outcome }) }
+    let ended_by = close(session, signals, outcome.ended_by.signal()).map_or(outcome.ended_by, EndedBy::Signal);
+    if is_unread { Err(Error::Unread) } else { Ok(RunOutcome { ended_by, ..outcome }) }
 }
 
 /// The file that a recording goes to, or `-`, and the command that it is of.

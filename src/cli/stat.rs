@@ -19,7 +19,8 @@ use super::{Error, signals};
 use crate::diagnosis::{self, LookBack, SampledFacts};
 use crate::machine::Host;
 use crate::measure::{
-    self, DefaultEvents, MeasureOptions, Measurement, RunOutcome, WatchEvent, close, note_partial, watch_rounds,
+    self, DefaultEvents, EndedBy, MeasureOptions, Measurement, RunOutcome, WatchEvent, close, note_partial,
+    watch_rounds,
 };
 use crate::monitor::{Finding, Monitor, Row};
 use crate::names::shown;
@@ -187,9 +188,9 @@ impl StatRuns {
             };
             runs.monitors.push(monitor);
             runs.regions.push(session.regions());
-            (runs.open, runs.ended_by) = (Some(session), outcome.signal);
+            (runs.open, runs.ended_by) = (Some(session), outcome.ended_by.signal());
             runs.code = code_with(runs.code, &outcome);
-            match how_it_failed(&outcome).filter(|_| all > 1 && outcome.signal.is_none()) {
+            match how_it_failed(&outcome).filter(|_| all > 1 && outcome.ended_by.signal().is_none()) {
                 Some(how) => {
                     let number = number + 1;
                     say(&format!("run {number} of {all} ended with {how}: its counts are in the means all the same"));
@@ -502,7 +503,7 @@ fn tell_readings(monitor: &Monitor, outcome: &RunOutcome) {
 
 /// A shell says so only of its own children.
 fn tell_signal(outcome: &RunOutcome) {
-    if let (Some(Exit::Signal(number)), None, false) = (outcome.end.exit, outcome.signal, outcome.was_asked) {
+    if let (Some(Exit::Signal(number)), EndedBy::Itself) = (outcome.end.exit, outcome.ended_by) {
         let name = Signal::try_from(number).map_or("a signal", Signal::as_str);
         say(&format!("the command was ended by {name} ({number})"));
     }

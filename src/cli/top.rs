@@ -220,7 +220,7 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     let regions = RegionTable::of(&session.regions());
     out.print_folded(&text::regions(&regions, monitor.header(), monitor.confidence()))?;
     tell_no_regions(launch.region_events.as_deref(), regions.programs().len());
-    close(session, &signals, outcome.signal);
+    close(session, &signals, outcome.ended_by.signal());
     tell_delay(launch.delay, &outcome);
     // A command that was ended because enough was seen has not failed.
     Ok(if has_enough { 0 } else { exit_code(&outcome) })

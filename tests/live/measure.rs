@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, bounded, never};
 use nix::libc::{SIGTERM, SIGUSR1};
-use perfprop::measure::{Error, MeasureOptions, Measurement, RunOutcome, WatchEvent, watch};
+use perfprop::measure::{EndedBy, Error, MeasureOptions, Measurement, RunOutcome, WatchEvent, watch};
 use perfprop::monitor::Monitor;
 use perfprop::session::{CaughtSignal, ChildIo, Launch};
 #[cfg(feature = "stacks")]
@@ -44,8 +44,8 @@ fn a_command_is_measured_to_its_end() {
     let names: Vec<_> = monitor.rows().map(|row| row.event.event.name.clone()).collect();
     assert_eq!(names, ["task-clock", "page-faults"]);
     assert!(has_counts(&monitor));
-    let RunOutcome { end, signal, was_asked } = outcome;
-    assert_eq!((end.exit, signal, was_asked), (Some(Exit::Code(3)), None, false));
+    let RunOutcome { end, ended_by } = outcome;
+    assert_eq!((end.exit, ended_by), (Some(Exit::Code(3)), EndedBy::Itself));
     assert!(end.at_ns.0 > 0 && end.cpu_time.is_some_and(|time| time.user_ns.0 + time.system_ns.0 > 0));
     assert_eq!(monitor.ended(), Some(&end));
 }
@@ -70,7 +70,7 @@ fn whoever_has_seen_enough_ends_the_measurement() {
         Ok(if monitor.intervals() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     };
     let Some((_, outcome)) = watched(&never(), two) else { return };
-    assert_eq!((outcome.signal, outcome.was_asked), (None, true));
+    assert_eq!(outcome.ended_by, EndedBy::Request);
     assert!(matches!(outcome.end.exit, Some(Exit::Signal(_))));
 }
 
@@ -90,7 +90,7 @@ fn signals_come_from_the_channel_of_the_caller() {
         Ok(ControlFlow::Continue(()))
     };
     let Some((_, outcome)) = watched(&signals, show) else { return };
-    assert_eq!((outcome.signal, outcome.was_asked, saved), (Some(SIGTERM), false, 1));
+    assert_eq!((outcome.ended_by, saved), (EndedBy::Signal(SIGTERM), 1));
     assert!(outcome.end.was_ended_by_perfprop);
 }
 

@@ -15,8 +15,8 @@ use nix::libc::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use super::{SweepError, said};
 use crate::cost::TIME;
 use crate::measure::{
-    BatchChannels, DefaultEvents, Delivery, MeasureOptions, Measurement, RunEvent, RunOutcome, end_within, pending_end,
-    run,
+    BatchChannels, DefaultEvents, Delivery, EndedBy, MeasureOptions, Measurement, RunEvent, RunOutcome, end_within,
+    pending_end, run,
 };
 use crate::monitor::Monitor;
 use crate::session::{CaughtSignal, ChildIo, CommandLine, Launch, Needs, Session};
@@ -135,12 +135,11 @@ impl Runner {
             said.into_iter().for_each(said::forget_beginning);
             on_round();
         };
-        let (outcome, has_timed_out) = watch(&session, once.timeout, signals, &mut monitor, &mut on_round)?;
-        if let Some(signal) = outcome.signal {
-            return Ok(Ran::Interrupted(signal));
-        }
-        if has_timed_out {
-            return Ok(Ran::TimedOut);
+        let outcome = watch(&session, once.timeout, signals, &mut monitor, &mut on_round)?;
+        match outcome.ended_by {
+            EndedBy::Signal(signal) => return Ok(Ran::Interrupted(signal)),
+            EndedBy::Request => return Ok(Ran::TimedOut),
+            EndedBy::Itself => {}
         }
         let unknown = || SweepError::System(io::Error::other("how the command ended isn't known"));
         let exit = outcome.end.exit.ok_or_else(unknown)?;
@@ -153,34 +152,37 @@ impl Runner {
     }
 }
 
-/// Feeds a monitor until the command ends; whether perfprop ended it as its time was over.
+/// Feeds a monitor until the command ends, or its time is over, which is a request.
 fn watch(
     session: &Session,
     timeout: Option<Duration>,
     signals: &Receiver<CaughtSignal>,
     monitor: &mut Monitor,
     on_round: &mut dyn FnMut(),
-) -> Result<(RunOutcome, bool), SweepError> {
+) -> Result<RunOutcome, SweepError> {
     // The clock of rounds is that of a model, if one counts.
     let began = Instant::now();
-    let (mut has_timed_out, mut signal) = (false, None);
+    let mut stopped = None;
     let batches = BatchChannels::default();
     let outcome = run::<SweepError>(session, signals, batches, Delivery::Immediate, |event| {
         let RunEvent::Round(round, lost) = event else { return Ok(ControlFlow::Continue(())) };
         monitor.round(round, lost);
         on_round();
         let is_over = timeout.is_some_and(|timeout| began.elapsed() >= timeout);
-        if is_over && !has_timed_out && session.running_command().is_some() {
-            has_timed_out = true;
+        if is_over && stopped.is_none() && session.running_command().is_some() {
+            let mut signal = None;
             session.terminate(&mut || {
                 signal = signal.or_else(|| pending_end(signals));
                 signal.is_some()
             });
+            stopped = Some(signal.map_or(EndedBy::Request, EndedBy::Signal));
         }
         Ok(ControlFlow::Continue(()))
     })?;
     monitor.end(outcome.end.clone());
-    Ok((RunOutcome { signal: outcome.signal.or(signal), ..outcome }, has_timed_out))
+    let ended_by =
+        if outcome.ended_by.signal().is_some() { outcome.ended_by } else { stopped.unwrap_or(EndedBy::Itself) };
+    Ok(RunOutcome { ended_by, ..outcome })
 }
 
 /// What a run took, by the names of times and events.

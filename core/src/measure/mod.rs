@@ -52,8 +52,8 @@ pub use plan::DefaultEvents;
 pub use relations::{LoadedRelations, RelationOptions, recorded_relations};
 pub use resolver::{can_count, resolver};
 pub use run::{
-    BATCH, BatchChannels, Delivery, RunEvent, RunOutcome, WatchEvent, close, end_within, pending_end, run, watch,
-    watch_rounds,
+    BATCH, BatchChannels, Delivery, EndedBy, RunEvent, RunOutcome, WatchEvent, close, end_within, pending_end, run,
+    watch, watch_rounds,
 };
 #[cfg(feature = "stacks")]
 pub use sampling::{OVERVIEW_FREQUENCIES, OffCpuTime, SampleRate, StackOptions, StackPurpose};

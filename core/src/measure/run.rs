@@ -27,10 +27,26 @@ use crate::stacks::StackBatch;
 pub struct RunOutcome {
     /// Times, exit status and totals.
     pub end: End,
-    /// The signal that ended it, if one did.
-    pub signal: Option<i32>,
-    /// Whether perfprop ended the command as it was asked to: after a time, or some intervals.
-    pub was_asked: bool,
+    /// What ended it.
+    pub ended_by: EndedBy,
+}
+
+/// What ended a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndedBy {
+    /// The command or the target did, or nothing is left to count.
+    Itself,
+    /// perfprop did as it was asked to: after a time, or some intervals.
+    Request,
+    /// A signal to perfprop, of this number.
+    Signal(i32),
+}
+
+impl EndedBy {
+    /// The signal, where one ended it.
+    pub fn signal(self) -> Option<i32> {
+        if let Self::Signal(number) = self { Some(number) } else { None }
+    }
 }
 
 /// How often rounds are handed on.
@@ -191,7 +207,12 @@ pub fn run<E>(
         Ok(())
     })?;
     let end = session.end(&last, lost_rounds);
-    Ok(RunOutcome { was_asked: flow.is_break() || session.has_timed_out(&end), end, signal })
+    let ended_by = match signal {
+        Some(number) => EndedBy::Signal(number),
+        None if flow.is_break() || session.has_timed_out(&end) => EndedBy::Request,
+        None => EndedBy::Itself,
+    };
+    Ok(RunOutcome { end, ended_by })
 }
 
 /// What a monitor has to show while a measurement runs.

@@ -272,7 +272,7 @@ fn once(
     note: &mut dyn FnMut(&str),
 ) -> Result<ReadRun, UnfinishedValidation> {
     let run = runs::run(measurement, reads, note)?;
-    match run.outcome.signal {
+    match run.outcome.ended_by.signal() {
         Some(signal) => Err(Unfinished::Signal(signal)),
         None => Ok(run),
     }

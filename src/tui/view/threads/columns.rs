@@ -6,7 +6,7 @@ use super::super::page::ScreenPage;
 use super::rows::{BAR, BAR_CELLS, LONGEST_USER, aligned, cell, within};
 use crate::monitor::ThreadUses;
 use crate::run::MeasuredTarget;
-use crate::threads::{CommandWords, LEAST_LOOKS, ThreadUse, WaitKind};
+use crate::threads::{CommandWords, LEAST_LOOKS, ThreadUse};
 use crate::tui::model::{ThreadCells, ThreadColumn, user};
 use crate::tui::symbols::{DOWN, MISSING, UP};
 use crate::tui::text::{left, width};

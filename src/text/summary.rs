@@ -339,10 +339,8 @@ fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
     }
     let (level, are_repeated) = (monitor.confidence(), runs.0.len() > 1);
     if are_repeated && monitor.rows().any(|row| runs.count(row.index).is_some_and(has_error)) {
-        let _ = writeln!(
-            out,
-            "\n ± is the error of the mean of the runs at {level}: by how they differ, or what multiplexing left unseen where that is more"
-        );
+        let or_more = if scaled.is_empty() { "" } else { ",\n or what multiplexing left unseen where that is more" };
+        let _ = writeln!(out, "\n ± is the error of the mean of the runs at {level}: by how they differ{or_more}");
     } else if !scaled.is_empty() {
         let _ = writeln!(out, "\n ± is the error of the number before it at {level}: what multiplexing left unseen");
     }

@@ -718,7 +718,7 @@ fn another_first_level_shows_the_same_samples() {
         before.rsplit(' ').next().unwrap().to_owned()
     };
     let by_name = screen("thread-name");
-    for (by, words) in [("thread", "ls ["), ("process", "by process"), ("cpu", "CPU "), ("function", "FLAT")] {
+    for (by, words) in [("thread", "ls ["), ("process", "by process"), ("cpu", "CPU "), ("function", "FUNCTIONS (")] {
         let other = screen(by);
         assert!(other.contains(words) && other.contains(&format!("by {by}")), "{other}");
         assert_eq!(samples(&other), samples(&by_name), "{other}");

@@ -302,7 +302,7 @@ fn the_legend_says_of_how_many_checks_and_which_processes_have_none() {
     // Few checks say nothing, but those of up to 15 s together do.
     for (checks, seconds, shares) in [
         (1, 8, "FUTEX%, DISK%, SLEEP%: —, under 10 checks"),
-        (1, 12, "FUTEX%, DISK%, SLEEP%: share of 10 checks, ±31 points  —: several threads"),
+        (1, 12, "FUTEX%, DISK%, SLEEP%: share of 10 checks in 10.0 s, ±31 points  —: several threads"),
         (20, 12, "FUTEX%, DISK%, SLEEP%: share of 20 checks, ±22 points  —: several threads"),
     ] {
         let rounds = checked_machine_rounds(checks).take(1 + seconds);

@@ -163,14 +163,14 @@ impl ThreadColumns {
         let waits = [(ThreadColumn::Lock, "FUTEX%"), (ThreadColumn::Disk, "DISK%"), (ThreadColumn::Sleep, "SLEEP%")];
         let waits: Vec<_> = waits.into_iter().filter(|(column, _)| has(*column)).map(|(_, head)| head).collect();
         let checks = || threads.iter().map(ThreadUse::times_looked_at);
-        match checks().max() {
-            None | Some(0) => {}
-            Some(_) if waits.is_empty() => {}
-            Some(most) if most < LEAST_LOOKS => {
+        let most = threads.iter().max_by_key(|thread| thread.times_looked_at());
+        match most.filter(|most| most.times_looked_at() > 0 && !waits.is_empty()) {
+            None => {}
+            Some(most) if most.times_looked_at() < LEAST_LOOKS => {
                 words.push(format!("{}: {MISSING}, under {LEAST_LOOKS} checks", waits.join(", ")));
             }
             Some(most) => {
-                words.push(format!("{}: {}", waits.join(", "), of_checks(most, longer_time(threads))));
+                words.push(format!("{}: {}", waits.join(", "), of_checks(most)));
                 if checks().any(|checks| (1..LEAST_LOOKS).contains(&checks)) {
                     words.push(format!("{MISSING}: under {LEAST_LOOKS} checks"));
                 } else if checks().any(|checks| checks == 0) {
@@ -182,16 +182,12 @@ impl ThreadColumns {
     }
 }
 
-/// The longest time of a thread's checks, in seconds, where it is longer than that of the other numbers.
-fn longer_time(threads: &[ThreadUse<'_>]) -> Option<f64> {
-    let longer = threads.iter().filter(|thread| thread.looked_at_for > thread.seconds);
-    longer.map(|thread| thread.looked_at_for).max_by(f64::total_cmp)
-}
-
-/// Of what a column is a share, and the widest 95 % interval of that.
-fn of_checks(checks: u32, seconds: Option<f64>) -> String {
-    let time = seconds.map_or_else(String::new, |seconds| format!(" in {seconds:.1} s"));
-    format!("share of {checks} checks{time}, ±{:.0} points", 98.0 / f64::from(checks).sqrt())
+/// Of what a column is a share, in what time if that isn't the time of the other numbers, and the widest 95 % interval
+/// of that.
+fn of_checks(thread: &ThreadUse<'_>) -> String {
+    let (checks, time) = (thread.times_looked_at(), thread.looked_at_for);
+    let within = if time > thread.seconds { format!(" in {time:.1} s") } else { String::new() };
+    format!("share of {checks} checks{within}, ±{:.0} points", 98.0 / f64::from(checks).sqrt())
 }
 
 pub(super) fn heads(page: &ScreenPage<'_>, columns: &ThreadColumns) -> Line<'static> {

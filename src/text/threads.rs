@@ -170,9 +170,6 @@ mod tests {
         }
         let text = threads(&monitor, None);
         assert_eq!(text.lines().next().unwrap(), " 1 thread on 0.00 CPUs in 1.0 s, 989 not read:");
-        assert!(
-            text.contains("\n  989 not read, and threads and children that ended, after their last check: 0.0%\n"),
-            "{text}"
-        );
+        assert!(text.contains("\n  989 not read, and what ended between checks: 0.0%\n"), "{text}");
     }
 }

@@ -224,8 +224,7 @@ impl<'a> ThreadUses<'a> {
     /// What has no row: what there was no room for, and what ended; of threads, as far as no check saw it.
     pub fn others_words(&self, is_machine: bool) -> String {
         let left_out = if self.left_out > 0 { format!("{} not read, and ", self.left_out) } else { String::new() };
-        let ended =
-            if is_machine { "processes that ended" } else { "threads and children that ended, after their last check" };
+        let ended = if is_machine { "processes that ended" } else { "what ended between checks" };
         left_out + ended
     }
 

@@ -76,7 +76,8 @@ pub(super) fn two_sided_quantile_from(start: f64, probability: f64, degrees: f64
             break;
         }
     }
-    t
+    // So few degrees that the number would be too large to be written.
+    if t.is_finite() { t } else { f64::INFINITY }
 }
 
 /// A part of one, with its logarithm, which is exact where the part is nearly all of it.
@@ -150,7 +151,7 @@ mod tests {
             let quantile = two_sided_quantile(probability, degrees);
             assert!((quantile / t - 1.0).abs() < 1e-6, "{probability} {degrees}: {quantile}");
         }
-        assert_eq!([0.0, -1.0, f64::NAN].map(|degrees| two_sided_quantile(0.05, degrees)), [f64::INFINITY; 3]);
+        assert_eq!([0.0, -1.0, f64::NAN, 1e-3].map(|degrees| two_sided_quantile(0.05, degrees)), [f64::INFINITY; 4]);
     }
 
     proptest! {

@@ -473,8 +473,8 @@ mod tests {
             }
             error(&scaling).half_width().unwrap_or(f64::NAN)
         };
-        // Rates of 100 and 300 a ms: 200 x 1.012 x t(26.2) = 2.055, and with a pause of 800 ms so much more, in 880 ms that
-        // weren't seen.
+        // Rates of 100 and 300 a ms: 200 x 1.012 x 2.055, which is t(26.2), and with a pause of 800 ms so much more, in
+        // 880 ms that weren't seen.
         let (usual, paused) = (error_after([200, 600], 2), error_after([200, 600], 800));
         assert!(paused > 800.0 * 100.0 * 2.0 && paused < 880.0 * 100.0 * 2.2, "{usual} {paused}");
         // Ten times a usual gap is none.

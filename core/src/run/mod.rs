@@ -200,7 +200,7 @@ impl Header {
     pub fn modelled_words(&self) -> Option<String> {
         let model = self.modelled.as_ref()?;
         Some(format!(
-            "modelled by valgrind's callgrind: {model}; L2 and LLC are one cache, L2_MISSES leaves out its instructions"
+            "modelled by valgrind's callgrind: {model}; L2 and LLC are one cache, of which L2_MISSES counts data only"
         ))
     }
 

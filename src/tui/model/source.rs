@@ -212,7 +212,7 @@ impl ScreenModel {
         }
     }
 
-    /// Enter zooms; on what has the whole width already, and on a function of the flat list, it opens the source.
+    /// Enter zooms; on what has the whole width already, and on a function of the list of functions, it opens the source.
     pub(super) fn zoom_or_source(&mut self) -> Option<LoopCommand> {
         let has_whole_width = self.profile.as_ref().is_some_and(|profile| {
             let place = profile.place();

@@ -93,7 +93,7 @@ impl ProfileState {
         Some(RowDifference { a: a * shown.each, b: b * shown.each, of_all: (b - a) / all, verdict })
     }
 
-    /// Sums both sides below what is zoomed into, and sorts the flat list by how far apart they are.
+    /// Sums both sides below what is zoomed into, and sorts the list of functions by how far apart they are.
     pub(super) fn list_difference(&mut self) {
         let root = self.tree.root();
         let Some(shown) = &mut self.difference else { return };

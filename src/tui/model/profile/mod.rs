@@ -1,7 +1,7 @@
 //! Holds the state of the Profile screen.
 //!
 //! ```text
-//! profile::Tree ──> SampledTree ──event──> TreePlace ──> functions     flat
+//! profile::Tree ──> SampledTree ──event──> TreePlace ──> functions
 //!                                                  └──> TreePlace     callers of one of them
 //! ```
 //!
@@ -139,7 +139,7 @@ pub(in crate::tui) struct ProfileState {
     levels: u16,
     /// By the nodes of callers, where in the tree the function stands that they called.
     callees: Vec<Vec<TreeNode>>,
-    /// The flat list; the callers of what is selected in it are shown.
+    /// The list of functions; the callers of what is selected in it are shown.
     pub(in crate::tui) functions: SumList,
     pub(in crate::tui) modules: SumList,
     /// The line with most samples of the function that was selected last, and the event of which.
@@ -486,7 +486,7 @@ impl ProfileState {
         self.sums().is_some() && self.emphasis != Emphasis::Icicle
     }
 
-    /// The same of the flat list.
+    /// The same of the list of functions.
     pub(in crate::tui) fn is_in_functions(&self) -> bool {
         self.is_in_sums() && self.listing() == Listing::Functions
     }

@@ -87,7 +87,7 @@ impl ProfileState {
         }
     }
 
-    /// Shows where the function stands that is selected in the flat list, and who called it.
+    /// Shows where the function stands that is selected in the list of functions, and who called it.
     fn follow_function(&mut self) {
         self.callers = TreePlace::of_callers();
         self.list_callers(SiblingOrder::Anew);

@@ -108,7 +108,7 @@ pub(super) fn draw(
     }
 }
 
-/// The callers of the function that is selected in the flat list, beside that list.
+/// The callers of the function that is selected in the list of functions, beside that list.
 pub(super) fn draw_callers(page: &mut ScreenPage<'_>, heads: Rect, area: Rect, profile: &ProfileState) {
     let place = &profile.callers;
     let columns = ProfileColumns::of(usize::from(area.width), TableKind::Beside, shown_numbers(profile));
